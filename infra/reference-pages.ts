@@ -1,0 +1,19 @@
+/** The pages of docs/reference that are made from tables, as prettier formats them. */
+import { renderMetricsPage } from '@throughline/telemetry/metrics-page';
+import { format } from 'prettier';
+import { renderConfigPage } from 'throughline/help';
+
+export interface ReferencePage {
+  readonly file: URL;
+  render(): Promise<string>;
+}
+
+const page = (name: string, text: () => string): ReferencePage => ({
+  file: new URL(`../docs/reference/${name}`, import.meta.url),
+  render: () => format(text(), { parser: 'markdown', printWidth: 120, singleQuote: true }),
+});
+
+export const REFERENCE_PAGES: readonly ReferencePage[] = [
+  page('config.md', renderConfigPage),
+  page('metrics.md', renderMetricsPage),
+];

@@ -1,0 +1,66 @@
+// What every npm script of this project calls: installs what is missing, then runs the command on Node 24.
+// Plain JavaScript without dependencies: it runs on the system's Node (20 or later) before anything is installed.
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import path from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { ensureInstalled, nodeBinary } from './install.mjs';
+
+const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
+
+const COMMANDS = {
+  start: ['services/cli/src/main.ts', 'serve'],
+  test: ['infra/lanes/change.ts'],
+  deep: ['infra/lanes/deep.ts'],
+  check: ['infra/lanes/check.ts'],
+  'demo:failover': ['examples/failover/demo.ts'],
+};
+
+const OLDEST_NODE = 20;
+
+function run() {
+  const [command = '', ...rest] = process.argv.slice(2);
+  const target = COMMANDS[command];
+  if (target === undefined) {
+    process.stderr.write(`Throughline: unknown command "${command}". Known: ${Object.keys(COMMANDS).join(', ')}.\n`);
+    process.exit(2);
+  }
+  if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {
+    process.stderr.write(
+      `Throughline: Node ${process.versions.node} is too old. Install Node ${OLDEST_NODE} or later.\n`,
+    );
+    process.exit(2);
+  }
+  const failed = ensureInstalled(root);
+  if (failed !== 0) process.exit(failed);
+  const [file, ...args] = target;
+  if (!existsSync(path.join(root, file))) {
+    process.stderr.write(`Throughline: ${file} does not exist, so "${command}" cannot run.\n`);
+    process.exit(1);
+  }
+  start(path.join(root, file), [...args, ...rest]);
+}
+
+/** Lends the child our streams; signals go in, the exit code comes out. */
+function start(file, args) {
+  const child = spawn(nodeBinary(root), ['--conditions=@throughline/source', file, ...args], {
+    stdio: 'inherit',
+    env: { ...process.env, PATH: [path.join(root, 'node_modules', '.bin'), process.env.PATH].join(path.delimiter) },
+  });
+  const forward = (signal) => {
+    child.kill(signal);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, forward);
+  child.on('error', (error) => {
+    process.stderr.write(`Throughline: Node 24 of node_modules does not start: ${error.message}\n`);
+    process.exit(1);
+  });
+  child.on('exit', (code, signal) => {
+    if (signal === null) process.exit(code ?? 1);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+run();

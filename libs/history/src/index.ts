@@ -1,0 +1,13 @@
+export { ClaimHistory } from './claims.ts';
+export type { OwnerState, Verdict } from './claims.ts';
+export { foldEpoch, provesBreak } from './epoch-fold.ts';
+export { beginsAtSessionStart, foldStandalone, follow, NO_STANDALONE_HISTORY, startFollowing } from './follow.ts';
+export type { Following, FollowStep, StandaloneHistory } from './follow.ts';
+export { nextNumbering, startNumbering } from './numbering.ts';
+export type { Numbering } from './numbering.ts';
+export { RequestLedger } from './requests.ts';
+export type { RequestState } from './requests.ts';
+export { answerRefusal, decideAnchor, decideOpening } from './resumption.ts';
+export type { AnchorDecision, AnchorFinding, Opening, RefusalAnswer, ResumeRequest } from './resumption.ts';
+export { decideTakeover, MAX_ATTEMPTS } from './takeover.ts';
+export type { Effects, TakeoverAction, TakeoverFacts } from './takeover.ts';

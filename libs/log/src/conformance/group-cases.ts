@@ -1,0 +1,120 @@
+import type { Partition } from '@throughline/protocol';
+import { expect, it } from 'vitest';
+import type { Log, Membership } from '../port.ts';
+import { eventually } from './eventually.ts';
+import type { GetBench } from './harness.ts';
+
+interface Seat {
+  readonly membership: Membership;
+  /** What onChange said last. */
+  told(): readonly Partition[];
+}
+
+let groups = 0;
+
+async function take(log: Log, group: string, member: string): Promise<Seat> {
+  let told: readonly Partition[] = [];
+  const membership = await log.join({
+    group,
+    member,
+    onChange(assigned) {
+      told = assigned;
+    },
+  });
+  return { membership, told: () => told };
+}
+
+function allOf(log: Log): Partition[] {
+  return Array.from({ length: log.description.partitions }, (_, index) => index);
+}
+
+export function groupCases(bench: GetBench): void {
+  const newGroup = (): string => `group-${process.pid}-${++groups}`;
+  const settled = async (what: string, check: () => boolean): Promise<void> => {
+    const { harness } = bench();
+    await eventually(harness.clock, what, check, harness.groupMs);
+  };
+  /** Each partition with exactly one of the members, and none with two more than another; both views of each member agree. */
+  const isDivided = (log: Log, seats: readonly Seat[]): boolean => {
+    const shares = seats.map((seat) => seat.membership.assigned());
+    const sizes = shares.map((share) => share.length);
+    return (
+      shares
+        .flat()
+        .sort((a, b) => a - b)
+        .join() === allOf(log).join() &&
+      Math.max(...sizes) - Math.min(...sizes) <= 1 &&
+      seats.every((seat) => seat.told().join() === seat.membership.assigned().join())
+    );
+  };
+
+  it('[LOG-GROUP] the only member of a group gets every partition', async () => {
+    const { log } = bench();
+    const seat = await take(log, newGroup(), 'a');
+    await settled('a has all', () => isDivided(log, [seat]));
+    await seat.membership.leave();
+  });
+
+  it('[LOG-GROUP] members of several handles divide the partitions, and groups do not know each other', async () => {
+    const { harness, log } = bench();
+    const group = newGroup();
+    const a = await take(log, group, 'a');
+    const b = await take(await harness.open(), group, 'b');
+    const apart = await take(log, newGroup(), 'a');
+    await settled('a and b share', () => isDivided(log, [a, b]));
+    await settled('another group has all', () => isDivided(log, [apart]));
+    for (const seat of [a, b, apart]) await seat.membership.leave();
+  });
+
+  it('[LOG-GROUP-STICKY] a member that comes takes partitions, and none moves between those that stay', async () => {
+    const { harness, log } = bench();
+    const group = newGroup();
+    const a = await take(log, group, 'a');
+    const b = await take(await harness.open(), group, 'b');
+    await settled('a and b share', () => isDivided(log, [a, b]));
+    const before = { a: [...a.told()], b: [...b.told()] };
+    const c = await take(await harness.open(), group, 'c');
+    await settled('three share', () => isDivided(log, [a, b, c]));
+    expect(before.a).toEqual(expect.arrayContaining([...a.told()]));
+    expect(before.b).toEqual(expect.arrayContaining([...b.told()]));
+    const stayed = { a: [...a.told()], b: [...b.told()] };
+    await c.membership.leave();
+    await settled('a and b share again', () => isDivided(log, [a, b]));
+    expect([...a.told()]).toEqual(expect.arrayContaining(stayed.a));
+    expect([...b.told()]).toEqual(expect.arrayContaining(stayed.b));
+    for (const seat of [a, b]) await seat.membership.leave();
+  });
+
+  it('[LOG-GROUP-LEAVE] when a member leaves, or its log is closed, the others get its partitions', async () => {
+    const { harness, log } = bench();
+    const group = newGroup();
+    const [second, third] = [await harness.open(), await harness.open()];
+    const a = await take(log, group, 'a');
+    const b = await take(second, group, 'b');
+    const c = await take(third, group, 'c');
+    await settled('three share', () => isDivided(log, [a, b, c]));
+    await b.membership.leave();
+    await b.membership.leave();
+    expect(b.membership.assigned()).toEqual([]);
+    await settled('two share', () => isDivided(log, [a, c]));
+    await third.close();
+    await settled('one has all', () => isDivided(log, [a]));
+    expect(c.membership.assigned()).toEqual([]);
+    await a.membership.leave();
+  });
+
+  it('[LOG-GROUP-LEASE] the partitions of a member that was killed go to the others when its lease runs out', async ({
+    skip,
+  }) => {
+    const { harness, log } = bench();
+    if (harness.crash === undefined) return skip('cannot kill');
+    const group = newGroup();
+    const doomed = await harness.open();
+    const a = await take(log, group, 'a');
+    const b = await take(doomed, group, 'b');
+    await settled('two share', () => isDivided(log, [a, b]));
+    await harness.crash(doomed);
+    await settled('a has all', () => isDivided(log, [a]));
+    await a.membership.leave();
+  });
+}

@@ -1,0 +1,3 @@
+export { describeLogConformance } from './describe-log.ts';
+export { eventually } from './eventually.ts';
+export type { InjectedAppendFault, LogHarness } from './harness.ts';

@@ -1,0 +1,41 @@
+import type { Offset } from '@throughline/protocol';
+
+/**
+ * - `APPEND_REFUSED`: nothing of this append is in the log, nor will be (disk full, size cap, record too large, closed before it was sent).
+ * - `APPEND_UNKNOWN`: it may or may not be in the log, in whole; never append it again blindly.
+ * - `OFFSET_OUT_OF_RANGE`: the position is below the start (evicted) or above the end; `details.start`, `details.end`.
+ * - `LOG_UNAVAILABLE`: the log does not answer now; the operation had no effect and may be tried again.
+ * - `LOG_INCOMPATIBLE`: the log was written by a newer version or is no log; `message` names the fix.
+ * - `ABORTED`: the caller's signal fired.
+ * - `CLOSED`: the log was closed by this process.
+ */
+export type LogErrorCode =
+  | 'APPEND_REFUSED'
+  | 'APPEND_UNKNOWN'
+  | 'OFFSET_OUT_OF_RANGE'
+  | 'LOG_UNAVAILABLE'
+  | 'LOG_INCOMPATIBLE'
+  | 'ABORTED'
+  | 'CLOSED';
+
+export interface LogErrorDetails {
+  readonly start?: Offset;
+  readonly end?: Offset;
+  /** On `APPEND_REFUSED`: why, for programs. */
+  readonly reason?: 'too-large' | 'disk-full' | 'size-cap' | 'closed' | 'other';
+}
+
+export class LogError extends Error {
+  override readonly name = 'LogError';
+  readonly code: LogErrorCode;
+  readonly details: LogErrorDetails;
+  constructor(code: LogErrorCode, message: string, details: LogErrorDetails = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.code = code;
+    this.details = details;
+  }
+}
+
+export function hasLogCode(error: unknown, code: LogErrorCode): error is LogError {
+  return error instanceof LogError && error.code === code;
+}

@@ -1,0 +1,18 @@
+export { deadline, sleep } from './clock.ts';
+export type { Clock, Random } from './clock.ts';
+export { hasLogCode, LogError } from './errors.ts';
+export type { LogErrorCode, LogErrorDetails } from './errors.ts';
+export type {
+  Appended,
+  Bounds,
+  JoinOptions,
+  Log,
+  LogDescription,
+  Membership,
+  PartitionRef,
+  ReadBatch,
+  ReadOptions,
+} from './port.ts';
+export { systemClock, systemRandom } from './system.ts';
+export { openView } from './view.ts';
+export type { View, ViewOptions } from './view.ts';

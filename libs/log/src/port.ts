@@ -1,0 +1,95 @@
+/**
+ * The log port. Small on purpose: a fourth driver is a new folder that passes the conformance suite.
+ *
+ * Ordering: a partition is one sequence; offsets rise, each given once, never reused, also across restarts, eviction
+ * and processes. They may have holes (compaction, transaction markers), so a reader goes on from `next`, never from
+ * `last + 1`. Delivery: an append that resolved is durable and is returned by every later read that covers it.
+ */
+import type { LogRecord, Offset, Partition, RecordInput, Topic } from '@throughline/protocol';
+
+export interface LogDescription {
+  /** Names this very log: another file, cluster or re-created store has another id. */
+  readonly clusterId: string;
+  readonly driver: 'memory' | 'sqlite' | 'kafka';
+  /** Partitions of `inbound`, `events` and `sessions`; `meta` and `dead-letter` have one. */
+  readonly partitions: number;
+  /** Largest record (key + value + headers, bytes) that an append accepts. */
+  readonly maxRecordBytes: number;
+  /** How long `events` are held at least, unless a size cap evicts them before. Milliseconds. */
+  readonly retentionMs: number;
+}
+
+export interface Appended {
+  /** One offset a record, in the order given; consecutive. */
+  readonly offsets: readonly Offset[];
+  readonly timestampMs: number;
+}
+
+export interface Bounds {
+  /** First offset still held (equal to `end` when nothing is). */
+  readonly start: Offset;
+  /** Offset that the next acknowledged append gets. */
+  readonly end: Offset;
+}
+
+export interface ReadBatch {
+  readonly records: readonly LogRecord[];
+  /** Where to go on reading. Above the last record's offset; may be further where the log has holes. */
+  readonly next: Offset;
+  /** Bounds at the time of this read; `end` never below `next`. */
+  readonly bounds: Bounds;
+}
+
+export interface ReadOptions {
+  /** At least one record is returned even if it is larger. Default 1 MiB. */
+  readonly maxBytes?: number;
+  /** Wait for records at most this long when there are none at the position; then return an empty batch. Default: 0, do not wait. */
+  readonly waitMs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/** One partition of one topic. */
+export interface PartitionRef {
+  readonly topic: Topic;
+  readonly partition: Partition;
+}
+
+export interface Membership {
+  readonly member: string;
+  /** The partitions assigned now. */
+  assigned(): readonly Partition[];
+  /** Leaves the group at once, so that others get the partitions. Idempotent. */
+  leave(): Promise<void>;
+}
+
+export interface JoinOptions {
+  readonly group: string;
+  /** Unique to this process's life; never reused. */
+  readonly member: string;
+  /**
+   * Called with the whole assignment whenever it changes. Advisory: two members may believe for a while that they own
+   * the same partition; claims in the log decide.
+   */
+  onChange(assigned: readonly Partition[]): void;
+}
+
+export interface Log {
+  readonly description: LogDescription;
+  /**
+   * Appends records to one partition, all or none, consecutive. Resolves when they are durable.
+   * Errors: `APPEND_REFUSED` (not in the log), `APPEND_UNKNOWN` (may be), `CLOSED`.
+   * Concurrent appends of one process to one partition keep the order of the calls.
+   */
+  append(to: PartitionRef, records: readonly RecordInput[]): Promise<Appended>;
+  /**
+   * Reads from a position: one call for catch-up and for tail (with `waitMs`).
+   * Errors: `OFFSET_OUT_OF_RANGE` (below the start or above the end), `ABORTED`, `LOG_UNAVAILABLE`, `CLOSED`.
+   */
+  read(from: PartitionRef, position: Offset, options?: ReadOptions): Promise<ReadBatch>;
+  /** Errors: `LOG_UNAVAILABLE`, `CLOSED`. */
+  bounds(of: PartitionRef): Promise<Bounds>;
+  /** Joins a group that divides the partitions of `inbound`. Sticky: a change moves as few partitions as it can. */
+  join(options: JoinOptions): Promise<Membership>;
+  /** Frees everything; pending reads reject with `CLOSED`. Idempotent. */
+  close(): Promise<void>;
+}

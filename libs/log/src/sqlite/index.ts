@@ -1,0 +1,3 @@
+export { openSqliteLog, openSqliteLogWithControls } from './sqlite-log.ts';
+export type { SqliteControls, SqliteLogOptions } from './sqlite-log.ts';
+export type { InjectedFault } from './messages.ts';

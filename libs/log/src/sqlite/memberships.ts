@@ -1,0 +1,83 @@
+/** This process's members: renewed by timers of its own event loop, so that a process that hangs loses its partitions. */
+import type { Partition } from '@throughline/protocol';
+import { sameAssignment } from '../assign-sticky.ts';
+import type { Clock } from '../clock.ts';
+import type { JoinOptions, Membership } from '../port.ts';
+import type { WorkerLink } from './worker-link.ts';
+
+export interface Memberships {
+  join(options: JoinOptions): Promise<Membership>;
+  /** News from the worker. */
+  onAssigned(group: string, member: string, assigned: readonly Partition[]): void;
+  /** Stops renewing; the worker leaves the groups as it closes. */
+  stop(): void;
+}
+
+export function createMemberships(link: () => WorkerLink, clock: Clock, leaseMs: number): Memberships {
+  const seats = new Map<string, { learn(assigned: readonly Partition[]): void; halt(): void }>();
+
+  const join = async ({ group, member, onChange }: JoinOptions): Promise<Membership> => {
+    const key = `${group}\n${member}`;
+    if (seats.has(key)) throw new RangeError(`${member} is in ${group} already`);
+    let assigned: readonly Partition[] = [];
+    let told: readonly Partition[] = [];
+    let isHalted = false;
+    let cancel = (): void => undefined;
+    let renewedMs = clock.monoMs();
+
+    const learn = (now: readonly Partition[]): void => {
+      assigned = now;
+      // Not inside the handling of messages: what a callback does or throws is its own.
+      queueMicrotask(() => {
+        if (isHalted || sameAssignment(told, assigned)) return;
+        told = assigned;
+        onChange(assigned);
+      });
+    };
+    const renew = async (): Promise<void> => {
+      const monoMs = clock.monoMs();
+      await link().call({ kind: 'renew', group, member, wallMs: clock.wallMs(), monoMs });
+      renewedMs = monoMs;
+    };
+    const schedule = (): void => {
+      if (isHalted) return;
+      cancel = clock.setTimer(leaseMs / 3, () => {
+        // Others may have our partitions by now; a log that does not answer must not hide that.
+        if (clock.monoMs() - renewedMs >= leaseMs) learn([]);
+        renew().then(schedule, schedule);
+      });
+    };
+    const halt = (): void => {
+      isHalted = true;
+      assigned = [];
+      cancel();
+      seats.delete(key);
+    };
+    seats.set(key, { learn, halt });
+    try {
+      await renew();
+    } catch (error) {
+      halt();
+      throw error;
+    }
+    schedule();
+    return {
+      member,
+      assigned: () => assigned,
+      async leave() {
+        if (isHalted) return;
+        halt();
+        await link().call({ kind: 'leave', group, member });
+      },
+    };
+  };
+  return {
+    join,
+    onAssigned(group, member, assigned) {
+      seats.get(`${group}\n${member}`)?.learn(assigned);
+    },
+    stop() {
+      for (const seat of [...seats.values()]) seat.halt();
+    },
+  };
+}

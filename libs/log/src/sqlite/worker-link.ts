@@ -1,0 +1,297 @@
+/** The way to the worker: gathers what is said in one turn of the event loop, settles what comes back, and ends in bounded time. */
+import { MessageChannel, Worker } from 'node:worker_threads';
+import type { MessagePort } from 'node:worker_threads';
+import type { Offset, RecordInput } from '@throughline/protocol';
+import type { Clock } from '../clock.ts';
+import { LogError } from '../errors.ts';
+import type { Appended } from '../port.ts';
+import { SIGNAL } from './messages.ts';
+import type { Call, FromWorker, ToWorker, WorkerEvent, WorkerSettings } from './messages.ts';
+import { framedBytes, writeRecord } from './record-codec.ts';
+import { workerFile } from './worker-file.ts';
+
+const CLOSE_DEADLINE_MS = 5000;
+
+type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
+export type CallBody = DistributiveOmit<Call, 'id'>;
+
+/** The bytes of an append as they were sent, for readers in this process. */
+export interface SentBytes {
+  readonly buffer: Buffer;
+  readonly at: number;
+}
+
+interface PendingAppend {
+  readonly slot: number;
+  readonly records: readonly RecordInput[] | null;
+  readonly count: number;
+  readonly bytes: number;
+  sent: SentBytes | null;
+  resolve(appended: Appended): void;
+  reject(error: LogError): void;
+}
+
+interface PendingCall {
+  resolve(event: WorkerEvent): void;
+  reject(error: LogError): void;
+}
+
+export interface LinkListener {
+  /** True if {@link onAppended} will want the bytes. */
+  wantsBytes(slot: number): boolean;
+  onAppended(slot: number, first: Offset, timestampMs: number, count: number, sent: SentBytes | null): void;
+  /** After a batch of {@link onAppended}. */
+  onAppends(): void;
+  onEvent(event: WorkerEvent): void;
+  /** The worker is gone: nothing will come any more. */
+  onBroken(error: LogError): void;
+}
+
+export interface WorkerLink {
+  append(slot: number, records: readonly RecordInput[]): Promise<Appended>;
+  call(body: CallBody): Promise<WorkerEvent>;
+  close(): Promise<void>;
+  /** Ends the worker as a kill would. */
+  terminate(): Promise<void>;
+}
+
+/** `signals` of the settings are made here. Errors: those of opening. */
+export async function startWorkerLink(
+  settings: Omit<WorkerSettings, 'signals'>,
+  options: {
+    readonly clock: Clock;
+    /** Bytes of appends that may wait for their acks; more are refused. One append is always taken. */
+    readonly maxQueuedBytes: number;
+  },
+  listener: LinkListener,
+): Promise<{ link: WorkerLink; clusterId: string; partitions: number }> {
+  const { clock } = options;
+  const shared = new SharedArrayBuffer(8);
+  const signals = new Int32Array(shared);
+  const { port1: port, port2: workerPort } = new MessageChannel();
+  const worker = new Worker(workerFile(), {
+    name: 'throughline-log',
+    workerData: { settings: { ...settings, signals: shared } satisfies WorkerSettings, port: workerPort },
+    transferList: [workerPort],
+  });
+  const opened = Promise.withResolvers<{ clusterId: string; partitions: number }>();
+  const exited = new Promise<void>((resolve) => {
+    worker.once('exit', () => {
+      resolve();
+    });
+  });
+  const pendingAppends = new Map<number, PendingAppend>();
+  const pendingCalls = new Map<number, PendingCall>([
+    [
+      0,
+      {
+        resolve: () => undefined,
+        reject: (error) => {
+          opened.reject(error);
+        },
+      },
+    ],
+  ]);
+  let unsent: number[] = [];
+  let calls: Call[] = [];
+  let queuedBytes = 0;
+  let lastId = 0;
+  let isFlushing = false;
+  let broken: LogError | null = null;
+
+  const settleAppend = (id: number): PendingAppend | null => {
+    const pending = pendingAppends.get(id);
+    if (pending === undefined) return null;
+    pendingAppends.delete(id);
+    queuedBytes -= pending.bytes;
+    return pending;
+  };
+
+  const handle = ({ acks, events }: FromWorker): void => {
+    for (let at = 0; at < acks.length; at += 3) {
+      const first = acks[at + 1]!;
+      const timestampMs = acks[at + 2]!;
+      const pending = settleAppend(acks[at]!);
+      if (pending === null) continue;
+      listener.onAppended(pending.slot, first, timestampMs, pending.count, pending.sent);
+      pending.resolve({ offsets: Array.from({ length: pending.count }, (_, index) => first + index), timestampMs });
+    }
+    if (acks.length > 0) listener.onAppends();
+    for (const event of events) handleEvent(event);
+    keepAlive(port, pendingAppends.size + pendingCalls.size > 0);
+  };
+
+  const handleEvent = (event: WorkerEvent): void => {
+    switch (event.kind) {
+      case 'opened':
+        pendingCalls.delete(0);
+        opened.resolve(event);
+        return;
+      case 'failed':
+        for (const id of event.ids) {
+          const { code, message, details } = event.fault;
+          const pending = settleAppend(id) ?? pendingCalls.get(id);
+          pendingCalls.delete(id);
+          pending?.reject(new LogError(code, message, details));
+        }
+        return;
+      case 'push':
+      case 'started':
+      case 'assigned':
+        listener.onEvent(event);
+        return;
+      case 'batch':
+      case 'bounds':
+      case 'done': {
+        listener.onEvent(event);
+        const pending = pendingCalls.get(event.id);
+        pendingCalls.delete(event.id);
+        pending?.resolve(event);
+        return;
+      }
+    }
+  };
+
+  const onGone = (cause?: unknown): void => {
+    if (broken !== null) return;
+    broken = new LogError('LOG_UNAVAILABLE', 'the thread that keeps the log has stopped', {}, cause);
+    for (const id of unsent) settleAppend(id)?.reject(notSent());
+    for (const id of [...pendingAppends.keys()])
+      settleAppend(id)?.reject(new LogError('APPEND_UNKNOWN', 'the thread that keeps the log has stopped', {}, cause));
+    for (const pending of pendingCalls.values()) pending.reject(broken);
+    pendingCalls.clear();
+    opened.reject(broken);
+    listener.onBroken(broken);
+    port.close();
+  };
+
+  const flush = (): void => {
+    isFlushing = false;
+    if (broken !== null) return;
+    const ids = unsent;
+    const said = calls;
+    unsent = [];
+    calls = [];
+    if (ids.length === 0 && said.length === 0) return;
+    const { appends, bytes } = encode(ids);
+    const message: ToWorker = { appends, bytes, wallMs: clock.wallMs(), calls: said };
+    port.postMessage(message, bytes === null ? [] : [bytes.buffer as ArrayBuffer]);
+    Atomics.add(signals, SIGNAL.sent, 1);
+    Atomics.notify(signals, SIGNAL.sent);
+  };
+
+  const encode = (ids: readonly number[]): { appends: number[]; bytes: Uint8Array | null } => {
+    const appends: number[] = [];
+    const queued = ids.map((id) => [id, pendingAppends.get(id)!] as const);
+    const total = queued.reduce((sum, [, pending]) => sum + pending.bytes, 0);
+    if (total === 0) return { appends, bytes: null };
+    const bytes = Buffer.allocUnsafeSlow(total);
+    let at = 0;
+    let isWanted = false;
+    for (const [id, pending] of queued) {
+      const start = at;
+      for (const record of pending.records!) at = writeRecord(bytes, at, record);
+      appends.push(id, pending.slot, start, pending.count, at - start);
+      isWanted ||= listener.wantsBytes(pending.slot);
+    }
+    // The sent memory goes to the worker; who reads along in this process needs a copy.
+    const kept = isWanted ? Buffer.from(bytes) : null;
+    queued.forEach(([id, pending], index) => {
+      pendingAppends.set(id, {
+        ...pending,
+        records: null,
+        sent: kept === null ? null : { buffer: kept, at: appends[index * 5 + 2]! },
+      });
+    });
+    return { appends, bytes };
+  };
+
+  const scheduleFlush = (): void => {
+    if (isFlushing) return;
+    isFlushing = true;
+    keepAlive(port, true);
+    // After the I/O callbacks of this turn: what they append goes in one message, and one commit.
+    setImmediate(flush);
+  };
+
+  const call = (body: CallBody): Promise<WorkerEvent> =>
+    new Promise((resolve, reject) => {
+      if (broken !== null) {
+        reject(broken);
+        return;
+      }
+      const id = ++lastId;
+      pendingCalls.set(id, { resolve, reject });
+      calls.push({ ...body, id } as Call);
+      scheduleFlush();
+    });
+
+  worker.once('error', onGone);
+  worker.once('exit', () => {
+    onGone();
+  });
+  port.on('message', handle);
+  worker.unref();
+  const { clusterId, partitions } = await opened.promise;
+  return {
+    clusterId,
+    partitions,
+    link: {
+      call,
+      append: (slot, records) =>
+        new Promise((resolve, reject) => {
+          const bytes = records.reduce((sum, record) => sum + framedBytes(record), 0);
+          if (broken !== null) {
+            reject(notSent());
+            return;
+          }
+          if (queuedBytes > 0 && queuedBytes + bytes > options.maxQueuedBytes) {
+            reject(new LogError('APPEND_REFUSED', 'too many appends are waiting', { reason: 'other' }));
+            return;
+          }
+          const id = ++lastId;
+          queuedBytes += bytes;
+          pendingAppends.set(id, { slot, records, count: records.length, bytes, sent: null, resolve, reject });
+          unsent.push(id);
+          scheduleFlush();
+        }),
+      async close() {
+        Atomics.store(signals, SIGNAL.closing, 1);
+        for (const id of unsent) settleAppend(id)?.reject(closedBeforeSent());
+        unsent = [];
+        let cancel = (): void => undefined;
+        const late = new Promise<void>((resolve) => {
+          cancel = clock.setTimer(CLOSE_DEADLINE_MS, resolve);
+        });
+        await Promise.race([
+          call({ kind: 'close' }).then(
+            () => exited,
+            () => undefined,
+          ),
+          late,
+        ]);
+        cancel();
+        await worker.terminate();
+        onGone();
+      },
+      async terminate() {
+        await worker.terminate();
+        onGone();
+      },
+    },
+  };
+}
+
+/** A process ends with nothing to wait for, but not before what it waits for. */
+function keepAlive(port: MessagePort, isNeeded: boolean): void {
+  if (isNeeded) port.ref();
+  else port.unref();
+}
+
+function notSent(): LogError {
+  return new LogError('APPEND_REFUSED', 'the thread that keeps the log has stopped', { reason: 'other' });
+}
+
+function closedBeforeSent(): LogError {
+  return new LogError('APPEND_REFUSED', 'the log was closed before the append was written', { reason: 'closed' });
+}

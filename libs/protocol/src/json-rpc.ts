@@ -1,0 +1,73 @@
+/** Telling JSON-RPC messages apart without validating what the MCP server behind us will validate anyway. */
+import type { JsonRpcErrorObject } from './errors.ts';
+import type { JsonRpcId } from './stream-label.ts';
+
+export interface JsonRpcRequest {
+  readonly jsonrpc: '2.0';
+  readonly id: JsonRpcId;
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+export interface JsonRpcNotification {
+  readonly jsonrpc: '2.0';
+  readonly method: string;
+  readonly params?: Readonly<Record<string, unknown>>;
+}
+export interface JsonRpcResponse {
+  readonly jsonrpc: '2.0';
+  /** `null` only on an error that answers nothing readable. */
+  readonly id: JsonRpcId | null;
+  readonly result?: unknown;
+  readonly error?: { readonly code: number; readonly message: string; readonly data?: unknown };
+}
+export type JsonRpcMessage = JsonRpcRequest | JsonRpcNotification | JsonRpcResponse;
+
+export type Classified =
+  | { readonly kind: 'request'; readonly message: JsonRpcRequest }
+  | { readonly kind: 'notification'; readonly message: JsonRpcNotification }
+  | { readonly kind: 'response'; readonly message: JsonRpcResponse };
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** A string or an integer, as MCP says; integers beyond 2^53 − 1 were rounded by the parser and would name another call. */
+export function isJsonRpcId(value: unknown): value is JsonRpcId {
+  return typeof value === 'string' || Number.isSafeInteger(value);
+}
+
+/** Own properties only: what a message holds is what its JSON says, whatever its prototype was made to hold. */
+function own(value: object, name: string): unknown {
+  return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
+}
+
+/**
+ * What `value` (as `JSON.parse` gives it; `undefined` counts as absent) is, or the fault that makes it no JSON-RPC
+ * message. Never throws. What an SDK would drop without an answer is a fault, since its sender would wait for ever.
+ * SPEC: REC-MESSAGE.
+ */
+export function classifyMessage(value: unknown): Classified | { readonly fault: string } {
+  if (!isObject(value)) return { fault: 'a JSON-RPC message is an object' };
+  if (own(value, 'jsonrpc') !== '2.0') return { fault: 'field jsonrpc must be "2.0"' };
+  const id = own(value, 'id');
+  const method = own(value, 'method');
+  const params = own(value, 'params');
+  const hasResult = own(value, 'result') !== undefined;
+  const hasError = isObject(own(value, 'error'));
+  if (method !== undefined) {
+    if (typeof method !== 'string' || method === '') return { fault: 'field method must be a non-empty string' };
+    if (hasResult || hasError) return { fault: 'field method excludes the fields result and error' };
+    if (params !== undefined && !isObject(params)) return { fault: 'field params must be an object' };
+    if (id === undefined) return { kind: 'notification', message: value as unknown as JsonRpcNotification };
+    if (!isJsonRpcId(id)) return { fault: 'field id must be a string or an integer' };
+    return { kind: 'request', message: value as unknown as JsonRpcRequest };
+  }
+  if (!hasResult && !hasError) return { fault: 'one of the fields method, result, error is needed' };
+  if (hasResult && hasError) return { fault: 'field result excludes the field error' };
+  if (!isJsonRpcId(id) && !(id === null && hasError)) return { fault: 'field id must be a string or an integer' };
+  return { kind: 'response', message: value as unknown as JsonRpcResponse };
+}
+
+export function errorResponse(id: JsonRpcId | null, error: JsonRpcErrorObject): JsonRpcResponse {
+  return { jsonrpc: '2.0', id, error };
+}

@@ -1,0 +1,21 @@
+/** The five topics; `<prefix>.` is put before their names on Kafka. */
+export const TOPICS = ['inbound', 'events', 'sessions', 'meta', 'dead-letter'] as const;
+export type Topic = (typeof TOPICS)[number];
+
+/** Topics of which only the newest record of a key counts. */
+export const COMPACTED_TOPICS: readonly Topic[] = ['sessions', 'meta'];
+
+/** Keys of `meta` and `sessions`. */
+export const META_KEY = {
+  epoch: (token: string): string => `epoch/${token}`,
+  mark: (epoch: string, topic: Topic, partition: number): string => `mark/${epoch}/${topic}/${partition}`,
+  checkpoint: (epoch: string, partition: number): string => `checkpoint/${epoch}/${partition}`,
+  worker: (worker: string): string => `worker/${worker}`,
+  /** Embedded logs only: the secret that signs session ids. */
+  secret: 'secret',
+} as const;
+
+/** The record of a session's end, which nothing overwrites. */
+export function sessionEndKey(key: string): string {
+  return `${key}/end`;
+}

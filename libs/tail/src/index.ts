@@ -1,0 +1,12 @@
+export { CatchUpPool } from './catch-up-pool.ts';
+export { TailEvent } from './hot-cache.ts';
+export { Meta } from './meta.ts';
+export type { MetaOptions } from './meta.ts';
+export { PartitionReader } from './partition-reader.ts';
+export type { PartitionReaderOptions } from './partition-reader.ts';
+export { PartitionTail } from './partition-tail.ts';
+export type { AnchorRead, CursorResult, PartitionTailOptions, SessionCursor, TailVerdict } from './partition-tail.ts';
+export { SessionDirectory } from './session-directory.ts';
+export type { SessionDirectoryOptions, SessionEntry } from './session-directory.ts';
+export { TailSet } from './tail-set.ts';
+export type { TailSetOptions } from './tail-set.ts';

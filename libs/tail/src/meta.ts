@@ -1,0 +1,148 @@
+/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. */
+import { foldEpoch } from '@throughline/history';
+import { openView } from '@throughline/log';
+import type { Clock, Log, Random } from '@throughline/log';
+import {
+  EPOCH_LENGTH,
+  makeEpoch,
+  makeRecord,
+  META_KEY,
+  readCheckpointHint,
+  readEpochRecord,
+  readWorkerRecord,
+} from '@throughline/protocol';
+import type { CheckpointHint, Epoch, LogRecord, Partition, WorkerRecord } from '@throughline/protocol';
+
+interface SeenWorker {
+  readonly record: WorkerRecord;
+  /** When this process saw its newest heartbeat, on its own clock. */
+  readonly seenMonoMs: number;
+}
+
+export interface MetaOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  onError?(error: unknown): void;
+}
+
+const META = { topic: 'meta', partition: 0 } as const;
+const EPOCH_PREFIX = 'epoch/';
+const WORKER_PREFIX = 'worker/';
+const CHECKPOINT_PREFIX = 'checkpoint/';
+
+export class Meta {
+  readonly #log: Log;
+  readonly #clock: Clock;
+  readonly #workers = new Map<string, SeenWorker>();
+  readonly #hints = new Map<string, CheckpointHint>();
+  readonly #listeners = new Set<(epoch: Epoch) => void>();
+  readonly #changes = new Set<() => void>();
+  readonly #view;
+  #epoch: Epoch | null = null;
+
+  constructor(options: MetaOptions) {
+    this.#log = options.log;
+    this.#clock = options.clock;
+    this.#view = openView({
+      log: options.log,
+      clock: options.clock,
+      of: META,
+      apply: (key, record) => {
+        this.#apply(key, record);
+      },
+      ...(options.onError === undefined ? {} : { onError: options.onError }),
+    });
+  }
+
+  epoch(): Epoch | null {
+    return this.#epoch;
+  }
+
+  /** Where a reader of `events[partition]` may begin in this epoch. */
+  hint(epoch: Epoch, partition: Partition): CheckpointHint | null {
+    return this.#hints.get(META_KEY.checkpoint(epoch, partition)) ?? null;
+  }
+
+  /** Whether a heartbeat of `worker` was seen within `withinMs`. */
+  isAlive(worker: string, withinMs: number): boolean {
+    const seen = this.#workers.get(worker);
+    return seen !== undefined && this.#clock.monoMs() - seen.seenMonoMs <= withinMs;
+  }
+
+  /** Partitions with a living owner that takes new sessions. */
+  livePartitions(epoch: Epoch, withinMs: number): readonly Partition[] {
+    const now = this.#clock.monoMs();
+    const partitions = new Set<Partition>();
+    for (const [name, { record, seenMonoMs }] of this.#workers) {
+      if (now - seenMonoMs > withinMs * 100) this.#workers.delete(name);
+      else if (now - seenMonoMs <= withinMs && !record.leaving && record.epoch === epoch)
+        for (const partition of record.partitions) partitions.add(partition);
+    }
+    return [...partitions].sort((a, b) => a - b);
+  }
+
+  /** Calls `listener` whenever the epoch changes; returns the way to stop it. */
+  onEpoch(listener: (epoch: Epoch) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Calls `listener` after each record of `meta`; returns the way to stop it. */
+  onChange(listener: () => void): () => void {
+    this.#changes.add(listener);
+    return () => this.#changes.delete(listener);
+  }
+
+  sync(signal?: AbortSignal): Promise<void> {
+    return this.#view.sync(signal);
+  }
+
+  close(): Promise<void> {
+    return this.#view.close();
+  }
+
+  /** The epoch in force, made if there is none yet. Of several processes that make one at once the first in the log wins. */
+  async ensureEpoch(random: Random, signal?: AbortSignal): Promise<Epoch> {
+    await this.sync(signal);
+    if (this.#epoch === null) {
+      await this.proposeEpoch(random, null, 'first start');
+      await this.sync(signal);
+    }
+    if (this.#epoch === null) throw new Error('the log took an epoch record but does not return it');
+    return this.#epoch;
+  }
+
+  /** Appends a candidate that follows `previous`; it counts if that is in force at its place. */
+  async proposeEpoch(random: Random, previous: Epoch | null, reason: string): Promise<void> {
+    const token = makeEpoch(random.bytes(EPOCH_LENGTH));
+    const { clusterId } = this.#log.description;
+    const value = JSON.stringify({ token, previous, clusterId, reason, atMs: this.#clock.wallMs() });
+    await this.#log.append(META, [makeRecord('epoch', META_KEY.epoch(token), value, {})]);
+  }
+
+  #apply(key: string, record: LogRecord): void {
+    if (key.startsWith(EPOCH_PREFIX)) {
+      const candidate = readEpochRecord(record);
+      const epoch =
+        candidate === null ? this.#epoch : foldEpoch(this.#epoch, candidate, this.#log.description.clusterId);
+      if (epoch !== null && epoch !== this.#epoch) {
+        this.#epoch = epoch;
+        for (const listener of this.#listeners) listener(epoch);
+      }
+    } else if (key.startsWith(CHECKPOINT_PREFIX)) {
+      const hint = readCheckpointHint(record);
+      if (hint !== null && tellsMore(hint, this.#hints.get(key))) this.#hints.set(key, hint);
+    } else if (key.startsWith(WORKER_PREFIX)) {
+      const worker = readWorkerRecord(record);
+      if (worker === null) this.#workers.delete(key.slice(WORKER_PREFIX.length));
+      else this.#workers.set(worker.worker, { record: worker, seenMonoMs: this.#clock.monoMs() });
+    }
+    for (const listener of this.#changes) listener();
+  }
+}
+
+/** A late write of a former owner names an older place, or fewer claims: as valid, only further back. */
+function tellsMore(hint: CheckpointHint, known: CheckpointHint | undefined): boolean {
+  if (known === undefined || hint.offset > known.offset) return true;
+  return hint.offset === known.offset && (hint.claims.at(-1) ?? -1) >= (known.claims.at(-1) ?? -1);
+}

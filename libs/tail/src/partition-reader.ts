@@ -1,0 +1,155 @@
+/**
+ * The read loop of one partition of `events`: reads in log order, types each record by its headers, judges it by the
+ * claim in force, and hands it to one listener. Waits out errors; never skips in silence. SPEC: TAIL-ORDER.
+ */
+import { ClaimHistory } from '@throughline/history';
+import type { Verdict } from '@throughline/history';
+import { hasLogCode, sleep } from '@throughline/log';
+import type { Bounds, Clock, Log } from '@throughline/log';
+import { readEventRecord } from '@throughline/protocol';
+import type { CheckpointHint, EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
+
+export interface PartitionReaderOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly partition: Partition;
+  readonly epoch: string;
+  /** The newest checkpoint known, where reading may begin. Asked again if the reader itself fell behind retention. */
+  hint(): CheckpointHint | null;
+  /** Resolves when {@link hint} knows what was acknowledged before the call: a process that slept knows less. */
+  syncHints?(signal: AbortSignal): Promise<void>;
+  /** Every readable record, in log order. Must not throw. */
+  onEvent(event: EventRecord, verdict: Verdict): void;
+  /** A record that is no event of this format. It counts as read. */
+  onUnreadable(record: LogRecord, why: string): void;
+  /** Records below `start` were evicted before they were read. */
+  onGap?(start: Offset): void;
+  onError?(error: unknown): void;
+}
+
+const WAIT_MS = 5000;
+const RETRY_MS = 100;
+const MAX_BATCH_BYTES = 1024 * 1024;
+
+export class PartitionReader {
+  readonly #options: PartitionReaderOptions;
+  readonly #closing = new AbortController();
+  readonly #finished: Promise<void>;
+  readonly #waiting = new Set<() => void>();
+  #claims: ClaimHistory;
+  #position: Offset;
+  #bounds: Bounds = { start: 0, end: 0 };
+  #last: LogRecord | null = null;
+
+  constructor(options: PartitionReaderOptions) {
+    this.#options = options;
+    const hint = options.hint();
+    this.#claims = new ClaimHistory(options.epoch, hint?.claims ?? [], hint?.worker ?? '');
+    this.#position = hint?.offset ?? 0;
+    this.#finished = this.#run();
+  }
+
+  /** Next offset to be read. */
+  position(): Offset {
+    return this.#position;
+  }
+
+  /** Bounds of the partition as of the newest read. */
+  bounds(): Bounds {
+    return this.#bounds;
+  }
+
+  /** The newest record read, readable or not. */
+  last(): LogRecord | null {
+    return this.#last;
+  }
+
+  claims(): ClaimHistory {
+    return this.#claims;
+  }
+
+  /** Resolves `true` when everything below `offset` was read, `false` when `signal` fires or the reader stops first. */
+  reached(offset: Offset, signal: AbortSignal): Promise<boolean> {
+    if (this.#position >= offset) return Promise.resolve(true);
+    if (signal.aborted || this.#closing.signal.aborted) return Promise.resolve(false);
+    return new Promise((resolve) => {
+      const check = (): void => {
+        const done = this.#position >= offset;
+        if (!done && !signal.aborted && !this.#closing.signal.aborted) return;
+        this.#waiting.delete(check);
+        signal.removeEventListener('abort', check);
+        resolve(done);
+      };
+      this.#waiting.add(check);
+      signal.addEventListener('abort', check, { once: true });
+    });
+  }
+
+  async stop(): Promise<void> {
+    this.#closing.abort();
+    this.#wake();
+    await this.#finished;
+  }
+
+  #wake(): void {
+    for (const check of this.#waiting) check();
+  }
+
+  async #run(): Promise<void> {
+    const { log, clock, partition } = this.#options;
+    const { signal } = this.#closing;
+    const ref = { topic: 'events', partition } as const;
+    while (!signal.aborted) {
+      try {
+        const batch = await log.read(ref, this.#position, { maxBytes: MAX_BATCH_BYTES, waitMs: WAIT_MS, signal });
+        if (signal.aborted) return;
+        this.#bounds = batch.bounds;
+        for (const record of batch.records) this.#take(record);
+        this.#position = batch.next;
+        this.#claims.trim(batch.bounds.start);
+        this.#wake();
+      } catch (error) {
+        if (signal.aborted) return;
+        if (await this.#passGap(error)) continue;
+        this.#options.onError?.(error);
+        await sleep(clock, RETRY_MS, signal);
+      }
+    }
+  }
+
+  /** Whether `error` says that retention has passed this reader, and it goes on from what is held. */
+  async #passGap(error: unknown): Promise<boolean> {
+    if (!hasLogCode(error, 'OFFSET_OUT_OF_RANGE')) return false;
+    const { start = 0, end = start } = error.details;
+    if (this.#position >= start) return false;
+    try {
+      await this.#options.syncHints?.(this.#closing.signal);
+    } catch {
+      return false;
+    }
+    this.#bounds = { start, end };
+    this.#skipTo(start);
+    return true;
+  }
+
+  #take(record: LogRecord): void {
+    this.#last = record;
+    // What the listener asks for while it is called is the position after this record.
+    this.#position = record.offset + 1;
+    const event = readEventRecord(record);
+    if ('unreadable' in event) this.#options.onUnreadable(record, event.unreadable);
+    else this.#options.onEvent(event, this.#claims.fold(event));
+  }
+
+  /** Retention has passed this reader: begin again at what is held, with the claims of the newest checkpoint. */
+  #skipTo(start: Offset): void {
+    const hint = this.#options.hint();
+    const known = this.#claims.list();
+    if (hint !== null && (hint.claims.at(-1) ?? -1) > (known.at(-1) ?? -1)) {
+      this.#claims = new ClaimHistory(this.#options.epoch, hint.claims, hint.worker);
+    }
+    this.#position = Math.max(start, this.#position);
+    this.#options.onGap?.(start);
+    this.#wake();
+  }
+}

@@ -1,0 +1,94 @@
+/** The tails of one process and epoch: made on first use, shared by all connections, stopped together. */
+import type { Epoch, Offset, Partition } from '@throughline/protocol';
+import type { Clock, Log } from '@throughline/log';
+import { CatchUpPool } from './catch-up-pool.ts';
+import type { Meta } from './meta.ts';
+import { PartitionTail } from './partition-tail.ts';
+import type { PartitionTailOptions } from './partition-tail.ts';
+
+export interface TailSetOptions extends Pick<PartitionTailOptions, 'onVerdict' | 'onError' | 'onSlowReader'> {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly meta: Meta;
+  readonly epoch: Epoch;
+  /** Bytes of hot cache over all partitions. */
+  readonly cacheBytes: number;
+  readonly catchUpReaders: number;
+}
+
+export class TailSet {
+  readonly epoch: Epoch;
+  readonly #options: TailSetOptions;
+  readonly #pool: CatchUpPool;
+  readonly #tails = new Map<Partition, PartitionTail>();
+  #stopped = false;
+
+  constructor(options: TailSetOptions) {
+    this.#options = options;
+    this.epoch = options.epoch;
+    this.#pool = new CatchUpPool(options.catchUpReaders);
+  }
+
+  /**
+   * The tail of `partition`, once it has read up to what was acknowledged at the time of the call. `null` if `signal`
+   * fires first or the set was stopped. Errors: `LOG_UNAVAILABLE`.
+   */
+  async get(partition: Partition, signal: AbortSignal): Promise<PartitionTail | null> {
+    if (this.#stopped) return null;
+    const known = this.#tails.get(partition);
+    const tail = known ?? this.#start(partition);
+    if (tail.isReady) return tail;
+    const end = await this.#end(partition, signal);
+    if (end === null || !(await tail.reached(end, signal))) return null;
+    tail.isReady = true;
+    return tail.isStopped ? null : tail;
+  }
+
+  cacheBytes(): number {
+    let bytes = 0;
+    for (const tail of this.#tails.values()) bytes += tail.cacheBytes();
+    return bytes;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all([...this.#tails.values()].map((tail) => tail.stop()));
+  }
+
+  /** The acknowledged end of `events[partition]`; `null` if `signal` fires first. */
+  async #end(partition: Partition, signal: AbortSignal): Promise<Offset | null> {
+    if (signal.aborted) return null;
+    let onAbort = (): void => undefined;
+    const aborted = new Promise<null>((resolve) => {
+      onAbort = () => {
+        resolve(null);
+      };
+      signal.addEventListener('abort', onAbort, { once: true });
+    });
+    try {
+      const bounds = await Promise.race([this.#options.log.bounds({ topic: 'events', partition }), aborted]);
+      return bounds?.end ?? null;
+    } finally {
+      signal.removeEventListener('abort', onAbort);
+    }
+  }
+
+  #start(partition: Partition): PartitionTail {
+    const { log, clock, meta, epoch, cacheBytes, onVerdict, onError, onSlowReader } = this.#options;
+    const tail = new PartitionTail({
+      log,
+      clock,
+      partition,
+      epoch,
+      cacheBytes: Math.ceil(cacheBytes / log.description.partitions),
+      pool: this.#pool,
+      hint: () => meta.hint(epoch, partition),
+      syncHints: (signal) => meta.sync(signal),
+      ...(onVerdict === undefined ? {} : { onVerdict }),
+      ...(onError === undefined ? {} : { onError }),
+      ...(onSlowReader === undefined ? {} : { onSlowReader }),
+    });
+    this.#tails.set(partition, tail);
+    return tail;
+  }
+}

@@ -1,0 +1,75 @@
+/** Every metric: its type, unit, labels and meaning. docs/reference/metrics.md is compared with this table by a test. */
+interface MetricRow {
+  readonly type: 'counter' | 'gauge' | 'histogram';
+  readonly help: string;
+  readonly labels: readonly string[];
+  /** Histogram bucket bounds, in the unit of the name. */
+  readonly buckets?: readonly number[];
+}
+
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+export const METRIC_TABLE = {
+  throughline_gateway_requests_total: {
+    type: 'counter',
+    help: 'HTTP requests answered, by method and status.',
+    labels: ['method', 'status'],
+  },
+  throughline_gateway_connections: { type: 'gauge', help: 'Open SSE connections.', labels: [] },
+  throughline_gateway_events_total: { type: 'counter', help: 'SSE messages written to clients.', labels: [] },
+  throughline_gateway_resumes_total: {
+    type: 'counter',
+    help: 'Resumes by outcome: resumed, finished, or the reason of the refusal.',
+    labels: ['outcome'],
+  },
+  throughline_gateway_append_seconds: {
+    type: 'histogram',
+    help: 'Time from append to ack of client messages.',
+    labels: [],
+    buckets: SECONDS,
+  },
+  throughline_gateway_slow_readers_total: {
+    type: 'counter',
+    help: 'Connections that fell behind the hot cache and went on as catch-up readers.',
+    labels: [],
+  },
+  throughline_tail_records_total: {
+    type: 'counter',
+    help: 'Records of events read by tails, by verdict: accepted, fenced, unreadable.',
+    labels: ['verdict'],
+  },
+  throughline_tail_cache_bytes: { type: 'gauge', help: 'Bytes held in hot caches.', labels: [] },
+  throughline_tail_read_errors_total: {
+    type: 'counter',
+    help: 'Failed reads of the log, by code; each is tried again.',
+    labels: ['code'],
+  },
+  throughline_worker_owned_partitions: {
+    type: 'gauge',
+    help: "Partitions whose claim in force is this worker's.",
+    labels: [],
+  },
+  throughline_worker_claims_total: {
+    type: 'counter',
+    help: 'Claims appended, by verdict: valid, void.',
+    labels: ['verdict'],
+  },
+  throughline_worker_sessions: { type: 'gauge', help: 'Hosted server instances.', labels: [] },
+  throughline_worker_requests_total: {
+    type: 'counter',
+    help: 'Requests settled, by outcome: answered, failed, cancelled, owner-lost, rerun.',
+    labels: ['outcome'],
+  },
+  throughline_worker_dropped_total: {
+    type: 'counter',
+    help: 'Client messages dropped, by reason.',
+    labels: ['reason'],
+  },
+  throughline_worker_unreadable_total: {
+    type: 'counter',
+    help: 'Inbound records that could not be read; each is copied to dead-letter.',
+    labels: [],
+  },
+} as const satisfies Record<string, MetricRow>;
+
+export type MetricName = keyof typeof METRIC_TABLE;

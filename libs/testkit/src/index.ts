@@ -1,0 +1,19 @@
+export {
+  aliased,
+  attached,
+  checkpointed,
+  claimed,
+  closed,
+  eventAt,
+  placed,
+  released,
+  sent,
+  sessionEnded,
+  started,
+  streamEnded,
+} from './event-script.ts';
+export type { MessageOptions } from './event-script.ts';
+export { createSeededRandom } from './seeded-random.ts';
+export type { SeededRandom } from './seeded-random.ts';
+export { createVirtualTime } from './virtual-clock.ts';
+export type { VirtualTime, VirtualTimeOptions } from './virtual-clock.ts';

@@ -1,0 +1,42 @@
+/** What went wrong outside the configuration, in one paragraph that names the way out. */
+import { LogError } from '@throughline/log';
+import { HostError } from '@throughline/worker/host';
+import { StartError } from './faults.ts';
+
+export function describeFailure(error: unknown): string {
+  if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
+  if (error instanceof LogError) return describeLogFailure(error);
+  // These say themselves what to do.
+  if (error instanceof HostError) return error.message;
+  if (error instanceof StartError) return `${error.message}${causeOf(error)}`;
+  switch ('code' in error ? error.code : undefined) {
+    // `ListenError` of the gateway, which names the option to change.
+    case 'ADDRESS_IN_USE':
+    case 'ADDRESS_REFUSED':
+      return `${error.message}.`;
+    default:
+      // A bug or something unforeseen: whoever reads this needs the stack.
+      return `unexpected failure: ${error.stack ?? error.message}${causeOf(error)}`;
+  }
+}
+
+function describeLogFailure(error: LogError): string {
+  const reason = error.message;
+  switch (error.code) {
+    case 'LOG_INCOMPATIBLE':
+      return `the log cannot be used: ${reason}`;
+    case 'LOG_UNAVAILABLE':
+      return `the log cannot be opened: ${reason}. Check the file named by --log and who may read and write it.`;
+    case 'APPEND_REFUSED':
+      return `the log takes no records (${error.details.reason ?? 'other'}): ${reason}. Free disk space, raise --max-size or choose another --log.`;
+    case 'APPEND_UNKNOWN':
+    case 'OFFSET_OUT_OF_RANGE':
+    case 'ABORTED':
+    case 'CLOSED':
+      return `the log failed: ${reason}`;
+  }
+}
+
+function causeOf(error: Error): string {
+  return error.cause instanceof Error ? ` (${error.cause.message})` : '';
+}

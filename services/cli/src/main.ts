@@ -1,0 +1,65 @@
+/** The process: real arguments, environment, streams, signals and exit code around `run`. */
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+import { text } from 'node:stream/consumers';
+import { DEMO_MODULE } from './demo-module.ts';
+import { run } from './run.ts';
+
+interface Manifest {
+  readonly version: string;
+}
+
+// Found from src/ and from dist/ alike.
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Manifest;
+
+/** A reader that has gone (`throughline serve | head -1`) is no reason to die. */
+function ignoreClosedPipe(stream: NodeJS.WriteStream): void {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
+ignoreClosedPipe(process.stdout);
+ignoreClosedPipe(process.stderr);
+
+const out = (line: string): void => {
+  process.stdout.write(line);
+};
+const err = (line: string): void => {
+  process.stderr.write(line);
+};
+
+run({
+  argv: process.argv.slice(2),
+  environment: process.env,
+  cwd: process.cwd(),
+  version,
+  demoModule: DEMO_MODULE,
+  out,
+  err,
+  readStdin: () => text(process.stdin),
+  async runRole(role, settings) {
+    // Loaded when needed: help and configuration commands answer without the weight of the servers.
+    const [{ runRole }, { realParts }] = await Promise.all([import('./run-role.ts'), import('./real-parts.ts')]);
+    return await runRole(role, settings, realParts, {
+      out,
+      err,
+      onSignals(onSignal) {
+        process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+        return () => {
+          process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+        };
+      },
+      exit: (code) => process.exit(code),
+    });
+  },
+}).then(
+  // Not by itself: a server's module may have left timers or sockets behind.
+  (code) => process.exit(code),
+  (error: unknown) => {
+    err(
+      `throughline: unexpected failure: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
+    );
+    process.exit(1);
+  },
+);

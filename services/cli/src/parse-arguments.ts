@@ -1,0 +1,147 @@
+/** The command line: a command, and options as text. Whether a value is right is decided later, with all the others. */
+import type { Fault } from './faults.ts';
+import { didYouMean } from './nearest-name.ts';
+import { CONFIG_FILE_OPTION, isOptionName, OPTION_NAMES, optionRow } from './option-table.ts';
+import type { OptionName, Role } from './option-table.ts';
+
+export type Command =
+  | { readonly name: 'help' }
+  | { readonly name: 'version' }
+  | { readonly name: 'run'; readonly role: Role }
+  | { readonly name: 'config-check' }
+  | { readonly name: 'config-print' }
+  | { readonly name: 'secret-new' }
+  | { readonly name: 'secret-hash' };
+
+export interface Arguments {
+  readonly command: Command;
+  readonly options: ReadonlyMap<OptionName, string>;
+  readonly configFile: string | undefined;
+  readonly faults: readonly Fault[];
+}
+
+const COMMANDS = new Map<string, Command>([
+  ['serve', { name: 'run', role: 'serve' }],
+  ['gateway', { name: 'run', role: 'gateway' }],
+  ['worker', { name: 'run', role: 'worker' }],
+  ['config check', { name: 'config-check' }],
+  ['config print', { name: 'config-print' }],
+  ['secret new', { name: 'secret-new' }],
+  ['secret hash', { name: 'secret-hash' }],
+]);
+
+const FLAG_NAMES: readonly string[] = [
+  ...OPTION_NAMES.filter((name) => optionRow(name).isFlag !== false),
+  CONFIG_FILE_OPTION.name,
+  'help',
+  'version',
+];
+
+export function parseArguments(argv: readonly string[]): Arguments {
+  const words: string[] = [];
+  const faults: Fault[] = [];
+  const options = new Map<OptionName, string>();
+  let configFile: string | undefined;
+  let wanted: 'help' | 'version' | undefined;
+
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? '';
+    if (word === '-h') wanted = 'help';
+    else if (word === '-v') wanted ??= 'version';
+    else if (!word.startsWith('-')) words.push(word);
+    else if (!word.startsWith('--')) faults.push({ where: word, problem: `no such option.${quotesHint(options)}` });
+    else {
+      const equals = word.indexOf('=');
+      const name = word.slice(2, equals === -1 ? undefined : equals);
+      const inline = equals === -1 ? undefined : word.slice(equals + 1);
+      if (name === 'help' || name === 'version') {
+        wanted = wanted === 'help' ? 'help' : name;
+        continue;
+      }
+      const negated = name.startsWith('no-') ? name.slice(3) : undefined;
+      if (negated !== undefined && isOptionName(negated) && optionRow(negated).kind === 'switch') {
+        set(negated, inline === undefined ? 'false' : 'with a value');
+        continue;
+      }
+      if (name !== CONFIG_FILE_OPTION.name && (!isOptionName(name) || optionRow(name).isFlag === false)) {
+        faults.push({ where: `--${name}`, problem: unknownOption(name) });
+        // What follows is most likely its value, not a word of the command.
+        if (inline === undefined && argv[index + 1]?.startsWith('-') === false) index++;
+        continue;
+      }
+      if (isOptionName(name) && optionRow(name).kind === 'switch') {
+        set(name, inline ?? 'true');
+        continue;
+      }
+      const next = argv[index + 1];
+      const value = inline ?? (next === undefined || next.startsWith('--') ? undefined : next);
+      if (value === undefined) {
+        faults.push({ where: `--${name}`, problem: `needs a value; write --${name}=<${placeholderOf(name)}>.` });
+        continue;
+      }
+      if (inline === undefined) index++;
+      if (isOptionName(name)) set(name, value);
+      else if (configFile !== undefined) faults.push({ where: '--config', problem: 'is given twice.' });
+      else configFile = value;
+    }
+  }
+
+  if (wanted !== undefined) return { command: { name: wanted }, options, configFile, faults: [] };
+  const command = findCommand(words, faults, options);
+  if (command.name === 'run') checkRole(command.role, options, faults);
+  return { command, options, configFile, faults };
+
+  function set(name: OptionName, value: string): void {
+    const before = options.get(name);
+    if (before === undefined) options.set(name, value);
+    else if (optionRow(name).kind === 'list') options.set(name, `${before},${value}`);
+    else faults.push({ where: `--${name}`, problem: 'is given twice.' });
+  }
+}
+
+function findCommand(words: readonly string[], faults: Fault[], options: ReadonlyMap<OptionName, string>): Command {
+  const known = [...COMMANDS.keys()];
+  const [first] = words;
+  if (first === undefined) {
+    faults.push({ where: 'command', problem: `none is given; it is one of: ${known.join(', ')}.` });
+    return { name: 'help' };
+  }
+  const length = first === 'config' || first === 'secret' ? 2 : 1;
+  const text = words.slice(0, length).join(' ');
+  for (const extra of words.slice(length))
+    faults.push({ where: extra, problem: `is one word too many.${quotesHint(options)}` });
+  const command = COMMANDS.get(text);
+  if (command !== undefined) return command;
+  const nearest = didYouMean(text, known);
+  faults.push({ where: text, problem: `is no command; it is one of: ${known.join(', ')}.${nearest}` });
+  return { name: 'help' };
+}
+
+function checkRole(role: Role, options: ReadonlyMap<OptionName, string>, faults: Fault[]): void {
+  for (const name of options.keys()) {
+    const { roles } = optionRow(name);
+    if (roles === undefined || roles.includes(role)) continue;
+    faults.push({
+      where: `--${name}`,
+      problem: `is an option of ${roles.join(' and ')}, not of ${role}; leave it out.`,
+    });
+  }
+}
+
+function unknownOption(name: string): string {
+  if (isOptionName(name))
+    return `cannot be given on the command line, where other users can read it; use the environment, the file or --${name}-file.`;
+  return `no such option.${didYouMean(
+    `--${name}`,
+    FLAG_NAMES.map((known) => `--${known}`),
+  )}`;
+}
+
+/** The commonest slip: a command line without quotes. */
+function quotesHint(options: ReadonlyMap<OptionName, string>): string {
+  return options.has('stdio') ? ' If it belongs to the command of --stdio, put the whole command in quotes.' : '';
+}
+
+function placeholderOf(name: string): string {
+  return isOptionName(name) ? (optionRow(name).placeholder ?? 'value') : CONFIG_FILE_OPTION.placeholder;
+}

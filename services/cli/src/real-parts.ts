@@ -1,0 +1,47 @@
+/** The shipped parts. The only place where a log driver is named. */
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { startGateway } from '@throughline/gateway';
+import { systemClock, systemRandom } from '@throughline/log';
+import type { Log } from '@throughline/log';
+import { createMemoryLog } from '@throughline/log/memory';
+import { openSqliteLog } from '@throughline/log/sqlite';
+import { startWorker } from '@throughline/worker';
+import { createHost, probeServer } from '@throughline/worker/host';
+import { StartError } from './faults.ts';
+import type { LogSettings } from './settings.ts';
+import type { Parts } from './start-role.ts';
+
+/** Time without renewal after which a process that shares the log loses its partitions. */
+const LEASE_MS = 3000;
+/** A server that `npx` fetches first may take most of a minute to answer. */
+const PROBE_MS = 60_000;
+
+export const realParts: Parts = {
+  clock: systemClock,
+  random: systemRandom,
+  openLog,
+  createHost: (name, server, logger) =>
+    createHost(server, { logger: logger.child({ server: name }), clock: systemClock, random: systemRandom }),
+  async probe(host, signal) {
+    await probeServer(host, { timeoutMs: PROBE_MS, clock: systemClock, signal });
+  },
+  startGateway,
+  startWorker,
+};
+
+async function openLog(settings: LogSettings): Promise<Log> {
+  const { location, retentionMs, maxBytes, partitions } = settings;
+  if (location.kind === 'memory')
+    return createMemoryLog({ clock: systemClock, partitions, retentionMs, maxBytes, leaseMs: LEASE_MS });
+  const file = path.resolve(location.file);
+  try {
+    mkdirSync(path.dirname(file), { recursive: true });
+  } catch (error) {
+    throw new StartError(
+      `The folder of the log, ${path.dirname(file)}, cannot be made. Choose another one with --log sqlite:<file>.`,
+      error,
+    );
+  }
+  return openSqliteLog({ file, partitions, retentionMs, maxBytes, leaseMs: LEASE_MS });
+}

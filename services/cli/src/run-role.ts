@@ -1,0 +1,98 @@
+/** A role as a process: starts it, says when it is ready, waits for a signal, drains, ends. */
+import type { Logger } from '@throughline/telemetry';
+import { createPinoLogger } from '@throughline/telemetry/pino';
+import { createPrometheusMetrics } from '@throughline/telemetry/prometheus';
+import { describeFailure } from './describe-failure.ts';
+import type { Role } from './option-table.ts';
+import type { Settings } from './settings.ts';
+import { startRole } from './start-role.ts';
+import type { Parts, Running } from './start-role.ts';
+
+export interface RoleProcess {
+  out(text: string): void;
+  err(text: string): void;
+  /** Calls `onSignal` for each SIGINT and SIGTERM; returns the way to stop that. */
+  onSignals(onSignal: (signal: NodeJS.Signals) => void): () => void;
+  /** Ends the process at once. */
+  exit(code: number): void;
+}
+
+/**
+ * A terminal's Ctrl-C reaches a process that was started through npm up to three times: from the terminal, which
+ * signals the whole group, and from npm and the launcher, which pass it on. So a signal counts as a second one only
+ * after this many milliseconds.
+ */
+const SAME_SIGNAL_MS = 500;
+
+/** What stopping may take beyond the drain before the process ends anyway. */
+const STOP_GRACE_MS = 15_000;
+
+const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+
+/** Resolves with the exit code: 0 after a planned stop, 1 if it did not start or did not stop cleanly. */
+export async function runRole(role: Role, settings: Settings, parts: Parts, self: RoleProcess): Promise<number> {
+  const logger = createPinoLogger({
+    level: settings.logLevel,
+    json: settings.jsonLogs,
+    write: (line) => {
+      self.err(line);
+    },
+  });
+  const metrics = createPrometheusMetrics();
+  for (const warning of settings.warnings) logger.warn('config.warning', { warning });
+
+  const { clock } = parts;
+  const asked = new AbortController();
+  let firstSignalAt = 0;
+  const unlisten = self.onSignals((signal) => {
+    if (!asked.signal.aborted) {
+      firstSignalAt = clock.monoMs();
+      logger.info('stop.asked', { signal });
+      asked.abort();
+    } else if (clock.monoMs() - firstSignalAt >= SAME_SIGNAL_MS) {
+      logger.warn('stop.forced', { signal });
+      self.exit(EXIT_BY_SIGNAL[signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM']);
+    }
+  });
+  try {
+    const telemetry = { logger, metrics, renderMetrics: () => metrics.render() };
+    const running = await startRole(role, settings, parts, telemetry, asked.signal);
+    if (!asked.signal.aborted) {
+      self.out(`${running.ready}\n`);
+      await new Promise<void>((resolve) => {
+        asked.signal.addEventListener('abort', () => resolve(), { once: true });
+      });
+    }
+    return await stopInTime(running, settings, parts, logger);
+  } catch (error) {
+    // Told to stop while it started: what failed is the start, which nobody wants any more.
+    if (asked.signal.aborted) return 0;
+    logger.debug('start.failed', { error });
+    self.err(`throughline: ${describeFailure(error)}\n`);
+    return 1;
+  } finally {
+    unlisten();
+  }
+}
+
+async function stopInTime(running: Running, settings: Settings, parts: Parts, logger: Logger): Promise<number> {
+  const limitMs = settings.worker.drainMs + settings.gateway.drainMs + STOP_GRACE_MS;
+  let cancel = (): void => undefined;
+  const late = new Promise<'late'>((resolve) => {
+    cancel = parts.clock.setTimer(limitMs, () => {
+      resolve('late');
+    });
+  });
+  const stopped = running.stop({ drain: true }).then(
+    () => 'clean' as const,
+    (error: unknown) => {
+      logger.error('stop.failed', { error });
+      return 'failed' as const;
+    },
+  );
+  const outcome = await Promise.race([stopped, late]);
+  cancel();
+  if (outcome === 'late') logger.error('stop.late', { limitMs });
+  else logger.info('stop.done');
+  return outcome === 'clean' ? 0 : 1;
+}

@@ -1,0 +1,147 @@
+/**
+ * The composition root: puts log, hosts, worker and gateway together for a role. Nothing stays behind if a step fails:
+ * what was started is stopped again, last first.
+ */
+import type { GatewayConfig } from '@throughline/gateway/config';
+import type { Clock, Log, Random } from '@throughline/log';
+import type { Logger, Metrics } from '@throughline/telemetry';
+import type { ServerConfig, WorkerConfig } from '@throughline/worker/config';
+import { HostError } from '@throughline/worker/host';
+import type { McpHost } from '@throughline/worker/host';
+import { describeStart } from './describe-start.ts';
+import { readEmbeddedSecret } from './embedded-secret.ts';
+import type { Role } from './option-table.ts';
+import type { LogSettings, Settings } from './settings.ts';
+import { StopStack } from './stop-stack.ts';
+import type { StopOptions } from './stop-stack.ts';
+
+export interface Stoppable {
+  stop(options?: { readonly drain?: boolean }): Promise<void>;
+}
+
+export interface StartedGateway extends Stoppable {
+  readonly url: string;
+  readonly adminUrl: string | null;
+}
+
+/** What is put together; tests put in other parts. */
+export interface Parts {
+  readonly clock: Clock;
+  readonly random: Random;
+  openLog(settings: LogSettings): Promise<Log>;
+  /** Does no I/O. */
+  createHost(name: string, server: ServerConfig, logger: Logger): McpHost;
+  /** Starts the server once. Rejects with what to do if it does not answer, and when `signal` aborts. */
+  probe(host: McpHost, signal: AbortSignal): Promise<void>;
+  startGateway(
+    config: GatewayConfig,
+    deps: {
+      readonly log: Log;
+      readonly clock: Clock;
+      readonly random: Random;
+      readonly logger: Logger;
+      readonly metrics: Metrics;
+      renderMetrics(): Promise<string>;
+    },
+  ): Promise<StartedGateway>;
+  startWorker(
+    config: WorkerConfig,
+    deps: {
+      readonly log: Log;
+      readonly clock: Clock;
+      readonly random: Random;
+      readonly logger: Logger;
+      readonly metrics: Metrics;
+      readonly hosts: ReadonlyMap<string, McpHost>;
+    },
+  ): Promise<Stoppable>;
+}
+
+export interface Telemetry {
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  renderMetrics(): Promise<string>;
+}
+
+export interface Running {
+  /** One line for people: what is served, where, from which log. */
+  readonly ready: string;
+  stop(options: StopOptions): Promise<void>;
+}
+
+/**
+ * Rejects with `StartError`, `HostError` or `LogError`, or whatever a part failed with; then nothing runs any more.
+ * `signal` ends the wait for servers that are slow to start.
+ */
+export async function startRole(
+  role: Role,
+  settings: Settings,
+  parts: Parts,
+  telemetry: Telemetry,
+  signal: AbortSignal,
+): Promise<Running> {
+  const stack = new StopStack();
+  try {
+    return await startAll(role, settings, parts, telemetry, signal, stack);
+  } catch (error) {
+    // The first failure is the one to report; what fails while stopping follows from it.
+    await stack.stop({ drain: false }).catch((reason: unknown) => {
+      telemetry.logger.warn('start.cleanup-failed', { error: reason });
+    });
+    throw error;
+  }
+}
+
+async function startAll(
+  role: Role,
+  settings: Settings,
+  parts: Parts,
+  telemetry: Telemetry,
+  signal: AbortSignal,
+  stack: StopStack,
+): Promise<Running> {
+  const { clock, random } = parts;
+  const { logger, metrics } = telemetry;
+  const log = await parts.openLog(settings.log);
+  stack.push(() => log.close());
+  const common = { log, clock, random, metrics };
+
+  const secrets = role === 'worker' ? [] : (settings.secrets ?? [await readEmbeddedSecret(log, random)]);
+  const workerLogger = logger.child({ role: 'worker' });
+  const hosts = new Map<string, McpHost>();
+  if (role !== 'gateway') {
+    const named = Object.entries(settings.worker.servers);
+    for (const [name, server] of named) {
+      const host = parts.createHost(name, server, workerLogger);
+      stack.push(() => host.close());
+      hosts.set(name, host);
+    }
+    // Before anything listens: a server that does not start is found while nobody can call it yet.
+    for (const [name, host] of hosts) {
+      try {
+        await parts.probe(host, signal);
+      } catch (error) {
+        if (named.length === 1 || !(error instanceof HostError)) throw error;
+        throw new HostError(error.code, `Server ${name}: ${error.message}`, error);
+      }
+    }
+  }
+  let gateway: StartedGateway | undefined;
+  if (role !== 'worker') {
+    gateway = await parts.startGateway(
+      { ...settings.gateway, secrets: secrets.map((secret) => new Uint8Array(secret)) },
+      { ...common, logger: logger.child({ role: 'gateway' }), renderMetrics: () => telemetry.renderMetrics() },
+    );
+    // Before the worker, so that it is stopped after it: answers of calls that finish in the drain reach their clients.
+    stack.push(stopOf(gateway));
+  }
+  if (role !== 'gateway') {
+    const worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts });
+    stack.push(stopOf(worker));
+  }
+  return { ready: describeStart(role, settings, gateway), stop: (options) => stack.stop(options) };
+}
+
+function stopOf(part: Stoppable): (options: StopOptions) => Promise<void> {
+  return (options) => part.stop(options);
+}

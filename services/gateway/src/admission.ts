@@ -1,0 +1,73 @@
+/** Who may speak to the endpoint at all: Host, Origin, bearer token. Pure decisions over header values. SPEC: GW-HOST, GW-ORIGIN, GW-AUTH. */
+import { sha256 } from '@throughline/protocol';
+import { refuse } from './answer-error.ts';
+import type { GatewayConfig } from './config.ts';
+
+const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]', '::1']);
+
+export function isLoopbackName(host: string): boolean {
+  return LOOPBACK_NAMES.has(host.toLowerCase()) || /^127(?:\.\d{1,3}){3}$/.test(host);
+}
+
+/** The name in a Host header, without the port. */
+export function hostName(header: string): string {
+  return header.replace(/:\d+$/, '').toLowerCase();
+}
+
+function originHost(origin: string): string | null {
+  const url = URL.parse(origin);
+  return url === null || (url.protocol !== 'http:' && url.protocol !== 'https:') || url.origin !== origin.toLowerCase()
+    ? null
+    : url.hostname;
+}
+
+type HostConfig = Pick<GatewayConfig, 'allowedHosts' | 'allowedOrigins' | 'listen'>;
+
+export function isAllowedHost(config: HostConfig, header: string | undefined): boolean {
+  if (config.allowedHosts === null && !isLoopbackName(config.listen.host)) return true;
+  if (header === undefined) return false;
+  const name = hostName(header);
+  return isLoopbackName(name) || (config.allowedHosts ?? []).some((allowed) => allowed.toLowerCase() === name);
+}
+
+/** An absent Origin is no error: only browsers send one. */
+export function isAllowedOrigin(config: HostConfig, origin: string | undefined): boolean {
+  if (origin === undefined) return true;
+  if (config.allowedOrigins.includes(origin)) return true;
+  const host = originHost(origin);
+  return host !== null && isLoopbackName(host);
+}
+
+export const ANONYMOUS = 'anonymous';
+const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
+
+/** The principal that the Authorization header proves, or the refusal. Compares digests, so time tells nothing of a token. */
+export function authenticate(tokens: GatewayConfig['tokens'], authorization: string | undefined): string {
+  if (tokens === null) return ANONYMOUS;
+  const token = BEARER.exec(authorization ?? '')?.[1];
+  if (token !== undefined) {
+    const digest = Buffer.from(sha256(Buffer.from(token, 'utf8'))).toString('hex');
+    const match = tokens.find((entry) => entry.sha256 === digest);
+    if (match !== undefined) return match.principal;
+  }
+  return refuse(
+    'UNAUTHORIZED',
+    token === undefined ? 'A bearer token is needed in the Authorization header' : 'The bearer token is not known',
+    {
+      headers: { 'WWW-Authenticate': token === undefined ? 'Bearer' : 'Bearer error="invalid_token"' },
+    },
+  );
+}
+
+/** Whether an Accept header admits a media type. */
+export function accepts(header: string | undefined, type: 'application/json' | 'text/event-stream'): boolean {
+  const [main] = type.split('/');
+  return (header ?? '').split(',').some((part) => {
+    const range = part.split(';')[0]?.trim().toLowerCase();
+    return range === type || range === '*/*' || range === `${main ?? ''}/*`;
+  });
+}
+
+export function isJsonContent(header: string | undefined): boolean {
+  return header?.split(';')[0]?.trim().toLowerCase() === 'application/json';
+}

@@ -1,0 +1,82 @@
+/** Configuration of the gateway role: one schema, each field with unit, default and meaning. */
+import { z } from 'zod';
+
+const AddressSchema = z.strictObject({
+  host: z.string().min(1),
+  port: z.int().min(0).max(65535),
+});
+
+export const GatewayConfigSchema = z.strictObject({
+  listen: AddressSchema.default({ host: '127.0.0.1', port: 8080 }).describe(
+    'Address of the MCP endpoint. Port 0: any free one.',
+  ),
+  admin: AddressSchema.nullable()
+    .default({ host: '127.0.0.1', port: 9464 })
+    .describe('Address of /livez, /readyz and /metrics; null: none.'),
+  servers: z
+    .array(z.string())
+    .min(1)
+    .describe('Names of the MCP servers: each is served at /mcp/<name>, one alone also at /mcp.'),
+  secrets: z
+    .array(z.instanceof(Uint8Array))
+    .min(1)
+    .describe('Keys that sign session ids: the first signs, all verify.'),
+  tokens: z
+    .array(z.strictObject({ principal: z.string().min(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) }))
+    .nullable()
+    .default(null)
+    .describe('Bearer tokens by the SHA-256 of the token; null: no authentication.'),
+  allowedHosts: z
+    .array(z.string())
+    .nullable()
+    .default(null)
+    .describe('Host names accepted in Host; null: loopback names if listening on loopback, else any.'),
+  allowedOrigins: z.array(z.string()).default([]).describe('Origins accepted besides loopback ones.'),
+  maxBodyBytes: z
+    .int()
+    .min(1024)
+    .default(4 * 1024 * 1024)
+    .describe('Largest POST body in bytes.'),
+  maxConnections: z.int().min(1).default(10_000).describe('Open SSE connections at most; more get 503.'),
+  keepAliveMs: z
+    .int()
+    .min(100)
+    .default(15_000)
+    .describe('Milliseconds of silence after which a comment is sent on a stream.'),
+  retryMs: z
+    .int()
+    .min(10)
+    .default(500)
+    .describe('Milliseconds that clients are told to wait before they reconnect, before jitter.'),
+  refreshMs: z
+    .int()
+    .min(100)
+    .default(600_000)
+    .describe(
+      'Milliseconds of silence after which an idle stream gets an id without data, so that its cursor stays ahead of retention.',
+    ),
+  drainMs: z
+    .int()
+    .min(0)
+    .default(2000)
+    .describe('Milliseconds over which connections are closed when the gateway stops.'),
+  appendTimeoutMs: z.int().min(100).default(20_000).describe('Milliseconds to wait for the ack of a client message.'),
+  maxLifeMs: z
+    .int()
+    .min(1000)
+    .default(7 * 24 * 3600_000)
+    .describe('Milliseconds after its creation at which a session ends.'),
+  deadAfterMs: z
+    .int()
+    .min(50)
+    .default(4000)
+    .describe('Milliseconds without a heartbeat after which a worker counts as gone.'),
+  cacheBytes: z
+    .int()
+    .min(1024)
+    .default(64 * 1024 * 1024)
+    .describe('Bytes of recent events held in memory, over all partitions.'),
+  catchUpReaders: z.int().min(1).default(16).describe('Reads of older events that run at once.'),
+});
+
+export type GatewayConfig = z.infer<typeof GatewayConfigSchema>;

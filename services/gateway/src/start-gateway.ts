@@ -1,0 +1,55 @@
+/** The gateway role: core, MCP endpoint and admin port, started and stopped together. */
+import type { GatewayConfig } from './config.ts';
+import type { GatewayDeps } from './context.ts';
+import { startGatewayCore } from './core.ts';
+import { createAdminListener } from './http/admin.ts';
+import { listen } from './http/listen.ts';
+import type { Listening } from './http/listen.ts';
+import { createMcpApp } from './http/mcp-app.ts';
+
+export interface StartGatewayDeps extends GatewayDeps {
+  renderMetrics(): Promise<string>;
+}
+
+export interface Gateway {
+  /** `http://host:port`, with the real port. */
+  readonly url: string;
+  readonly adminUrl: string | null;
+  /** `drain` (default): clients are asked to reconnect elsewhere, spread over the drain time. Idempotent. */
+  stop(options?: { readonly drain?: boolean }): Promise<void>;
+}
+
+/** Resolves when it is ready. Errors: `ListenError` (`ADDRESS_IN_USE`, `ADDRESS_REFUSED`), or that the log does not answer; nothing is left half-started. */
+export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps): Promise<Gateway> {
+  const core = await startGatewayCore(config, deps);
+  const open: Listening[] = [];
+  try {
+    const mcp = await listen(config.listen, '--listen', createMcpApp(config, core));
+    open.push(mcp);
+    const { renderMetrics } = deps;
+    const admin =
+      config.admin === null
+        ? null
+        : await listen(config.admin, '--admin', createAdminListener({ isReady: () => core.isReady(), renderMetrics }));
+    if (admin !== null) open.push(admin);
+    let stopping: Promise<void> | null = null;
+    const stop = async (drain: boolean): Promise<void> => {
+      if (drain) await core.drain();
+      await mcp.close();
+      await core.stop();
+      await admin?.close();
+    };
+    return {
+      url: mcp.url,
+      adminUrl: admin?.url ?? null,
+      stop(options) {
+        stopping ??= stop(options?.drain ?? true);
+        return stopping;
+      },
+    };
+  } catch (error) {
+    await Promise.all(open.map((listening) => listening.close()));
+    await core.stop();
+    throw error;
+  }
+}

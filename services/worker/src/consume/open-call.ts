@@ -1,0 +1,66 @@
+/** A client's request between its arrival in `inbound` and the end of its stream. Plain state. */
+import type { Effects } from '@throughline/history';
+import { sha256, toBase64Url } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcRequest, Offset, StreamLabel } from '@throughline/protocol';
+
+/** Members of one 2025-03-26 batch share a stream, which ends with the last answer. */
+export interface BatchState {
+  readonly count: number;
+  seen: number;
+  requests: number;
+  answered: number;
+}
+
+/**
+ * - `held`: taken in while the worker leaves; its successor dispatches it.
+ * - `queued`: waits for a place. `starting`: waits until its start is read back. `running`: handed to the server.
+ * - `done`: settled; what the server still says of it is dropped.
+ */
+export type CallState = 'held' | 'queued' | 'starting' | 'running' | 'done';
+
+export interface OpenCall {
+  readonly at: Offset;
+  readonly stream: StreamLabel;
+  readonly key: string;
+  readonly message: JsonRpcRequest;
+  readonly bodyHash: string;
+  /** A position of `events` after which all messages of its stream lie. */
+  readonly after: Offset | null;
+  readonly batch: BatchState | null;
+  readonly canPoll: boolean;
+  readonly effects: Effects;
+  /** The start must be read back before the server may see it. */
+  readonly strict: boolean;
+  attempt: number;
+  sent: boolean;
+  state: CallState;
+  /** Streams of repetitions of this request, which get the same. */
+  readonly mirrors: Mirror[];
+  /** Cancels the timer that records its start, if one is set. */
+  cancelTimer: (() => void) | null;
+  /** It counts among the running calls. */
+  holdsPlace: boolean;
+}
+
+export interface Mirror {
+  readonly call: OpenCall;
+  /** What came while earlier messages were still being copied; `null` once it is level. */
+  pending: { readonly json: string; readonly answer: boolean }[] | null;
+}
+
+/** A settled request, kept for a while so that its repetition does not run again. */
+export interface SettledCall {
+  readonly at: Offset;
+  readonly stream: StreamLabel;
+  readonly bodyHash: string;
+  readonly after: Offset | null;
+}
+
+/** Map key of a JSON-RPC id: 1 and "1" are two ids. */
+export function idKey(id: JsonRpcId): string {
+  return typeof id === 'number' ? `n${id}` : `s${id}`;
+}
+
+export function hashBody(body: Uint8Array): string {
+  return toBase64Url(sha256(body).slice(0, 16));
+}

@@ -1,0 +1,14 @@
+export { createHost } from './create-host.ts';
+export { HostError } from './host.ts';
+export type { DeliverExtra, HostCallbacks, HostContext, HostSession, McpHost } from './host.ts';
+export type { HostDeps } from './host-deps.ts';
+export { createModuleHost } from './module-host.ts';
+export type { ModuleContext, ModuleHostLimits, ModuleHostOptions } from './module-host.ts';
+export { probeServer } from './probe.ts';
+export type { ProbeOptions, ServerProfile, ToolTraits } from './probe.ts';
+export { createStdioHost } from './stdio-host.ts';
+export type { StdioHostOptions } from './stdio-host.ts';
+export type { StdioLimits } from './stdio-session.ts';
+export type { UpstreamLimits } from './upstream-context.ts';
+export { createUpstreamHost } from './upstream-host.ts';
+export type { UpstreamHostOptions } from './upstream-host.ts';

@@ -1,0 +1,163 @@
+/**
+ * Appends of one owner to one partition of `events`: in the order they were made, one group commit in flight. After an
+ * append whose outcome is not known nothing more is written: the owner gives up its claim and learns from the log what
+ * happened. SPEC: WRK-WRITER.
+ */
+import { hasLogCode, sleep } from '@throughline/log';
+import type { Clock, Log } from '@throughline/log';
+import type { Offset, Partition, RecordInput } from '@throughline/protocol';
+
+/** The writer has stopped: the record is not in the log, or nobody knows. */
+export class WriterStoppedError extends Error {
+  override readonly name = 'WriterStoppedError';
+}
+
+export interface PartitionWriterOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly partition: Partition;
+  /** Milliseconds that a refused append is tried again. */
+  readonly deadlineMs: number;
+  /** Called once when the writer had to give up. */
+  onLost(reason: string): void;
+}
+
+interface Waiting {
+  readonly record: RecordInput;
+  readonly bytes: number;
+  resolve(offset: Offset): void;
+  reject(error: Error): void;
+}
+
+const MAX_BATCH_RECORDS = 500;
+const MAX_BATCH_BYTES = 1024 * 1024;
+const QUEUE_BYTES = 8 * 1024 * 1024;
+const RETRY_MS = 100;
+
+function sizeOf(record: RecordInput): number {
+  return (
+    (record.key?.length ?? 0) +
+    (record.value?.length ?? 0) +
+    record.headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0)
+  );
+}
+
+export class PartitionWriter {
+  readonly #options: PartitionWriterOptions;
+  readonly #queue: Waiting[] = [];
+  readonly #stop = new AbortController();
+  readonly #roomWaiters = new Set<() => void>();
+  #queuedBytes = 0;
+  #running = false;
+  #failure: WriterStoppedError | null = null;
+
+  constructor(options: PartitionWriterOptions) {
+    this.#options = options;
+  }
+
+  /** Whether a record fits into the log. */
+  fits(record: RecordInput): boolean {
+    return sizeOf(record) <= this.#options.log.description.maxRecordBytes;
+  }
+
+  /** Queues a record; resolves with its offset when it is durable. Rejects with `WriterStoppedError`. Nobody has to listen. */
+  write(record: RecordInput): Promise<Offset> {
+    const written = new Promise<Offset>((resolve, reject) => {
+      if (this.#failure !== null) {
+        reject(this.#failure);
+        return;
+      }
+      const bytes = sizeOf(record);
+      this.#queue.push({ record, bytes, resolve, reject });
+      this.#queuedBytes += bytes;
+    });
+    written.catch(() => undefined);
+    if (!this.#running && this.#queue.length > 0) {
+      this.#running = true;
+      void this.#run();
+    }
+    return written;
+  }
+
+  /** Resolves when there is room for more, or the writer has stopped. */
+  room(): Promise<void> {
+    if (this.#queuedBytes <= QUEUE_BYTES || this.#failure !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#roomWaiters.add(resolve);
+    });
+  }
+
+  /** Writes nothing more; what waits is rejected. Idempotent. */
+  stop(): void {
+    this.#fail('the owner has stopped');
+    this.#stop.abort();
+  }
+
+  async #run(): Promise<void> {
+    const { log, partition } = this.#options;
+    // Records made in one turn of the event loop share one commit.
+    await Promise.resolve();
+    for (;;) {
+      const batch = this.#takeBatch();
+      if (batch.length === 0) break;
+      try {
+        const { offsets } = await this.#append(batch);
+        batch.forEach((waiting, index) => {
+          waiting.resolve(offsets[index] ?? 0);
+        });
+      } catch (error) {
+        const reason = `append to events ${partition} failed on ${log.description.driver}: ${error instanceof Error ? error.message : String(error)}`;
+        const failure = this.#fail(reason);
+        for (const waiting of batch) waiting.reject(failure);
+      }
+      for (const wake of this.#roomWaiters) wake();
+      this.#roomWaiters.clear();
+    }
+    this.#running = false;
+  }
+
+  /** A refused append left nothing in the log: it is tried again, in its order, until the deadline. */
+  async #append(batch: readonly Waiting[]): Promise<{ readonly offsets: readonly Offset[] }> {
+    const { log, clock, partition, deadlineMs } = this.#options;
+    const records = batch.map((waiting) => waiting.record);
+    const until = clock.monoMs() + deadlineMs;
+    for (;;) {
+      try {
+        return await log.append({ topic: 'events', partition }, records);
+      } catch (error) {
+        if (
+          !hasLogCode(error, 'APPEND_REFUSED') ||
+          error.details.reason === 'closed' ||
+          error.details.reason === 'too-large'
+        )
+          throw error;
+        if (clock.monoMs() >= until) throw error;
+        if (!(await sleep(clock, RETRY_MS, this.#stop.signal))) throw error;
+      }
+    }
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    for (const waiting of this.#queue) {
+      if (count >= MAX_BATCH_RECORDS || (count > 0 && bytes + waiting.bytes > MAX_BATCH_BYTES)) break;
+      bytes += waiting.bytes;
+      count++;
+    }
+    this.#queuedBytes -= bytes;
+    return this.#queue.splice(0, count);
+  }
+
+  #fail(reason: string): WriterStoppedError {
+    if (this.#failure !== null) return this.#failure;
+    const failure = new WriterStoppedError(reason);
+    this.#failure = failure;
+    for (const waiting of this.#queue.splice(0)) waiting.reject(failure);
+    this.#queuedBytes = 0;
+    for (const wake of this.#roomWaiters) wake();
+    this.#roomWaiters.clear();
+    this.#options.onLost(reason);
+    return failure;
+  }
+}

@@ -1,0 +1,141 @@
+/** Writes what the server says to the streams of its calls: messages, answers, ends, copies for repeated requests. SPEC: WRK-SETTLE, WRK-BATCH-END. */
+import {
+  encodeText,
+  errorResponse,
+  EVENT_TYPE,
+  formatTarget,
+  makeRecord,
+  STANDALONE,
+  wireError,
+} from '@throughline/protocol';
+import type { JsonRpcErrorObject, Offset, RecordInput, StreamLabel, StreamTarget } from '@throughline/protocol';
+import type { Mirror, OpenCall } from '../consume/open-call.ts';
+import type { PartitionWriter } from './partition-writer.ts';
+
+export class Settler {
+  readonly #writer: PartitionWriter;
+  readonly #owner: string;
+
+  constructor(writer: PartitionWriter, claim: Offset) {
+    this.#writer = writer;
+    this.#owner = String(claim);
+  }
+
+  /** A message on the standalone stream. `false`: it is larger than a record may be, and was not written. */
+  sendStandalone(key: string, json: string): boolean {
+    return this.#message(STANDALONE, key, json, {});
+  }
+
+  /** A notification or server request on the stream of a call. `false`: it is larger than a record may be, and was not written. */
+  send(call: OpenCall, json: string): boolean {
+    if (!this.#message(call.stream, call.key, json, {})) return false;
+    call.sent = true;
+    for (const mirror of call.mirrors) {
+      if (mirror.pending === null) this.send(mirror.call, json);
+      else mirror.pending.push({ json, answer: false });
+    }
+    return true;
+  }
+
+  /** The response to a call: it ends its stream, or its part of a batch. Idempotent. */
+  answer(call: OpenCall, json: string): void {
+    if (call.state === 'done') return;
+    this.#close(call);
+    const { batch } = call;
+    const ends = batch === null || (++batch.answered === batch.requests && batch.seen === batch.count);
+    const extra = { end: ends, ...(batch === null ? {} : { answers: call.at }) };
+    if (!this.#message(call.stream, call.key, json, extra)) {
+      const error = wireError('RESULT_TOO_LARGE', 'The result is larger than a record of the log may be');
+      this.#message(call.stream, call.key, JSON.stringify(errorResponse(call.message.id, error)), extra);
+    }
+    for (const mirror of call.mirrors) {
+      if (mirror.pending === null) this.answer(mirror.call, json);
+      else mirror.pending.push({ json, answer: true });
+    }
+  }
+
+  fail(call: OpenCall, error: JsonRpcErrorObject): void {
+    this.answer(call, JSON.stringify(errorResponse(call.message.id, error)));
+  }
+
+  /** Ends the stream of a cancelled call without a message. A member of a batch gets an error, since its stream goes on. */
+  endCancelled(call: OpenCall): void {
+    if (call.state === 'done') return;
+    if (call.batch !== null) {
+      this.fail(call, wireError('SERVER_FAILED', 'The request was cancelled'));
+      return;
+    }
+    this.#close(call);
+    this.#control(EVENT_TYPE.ended, call.key, { stream: formatTarget(call.stream) });
+    for (const mirror of call.mirrors) this.endCancelled(mirror.call);
+  }
+
+  /** All members of a batch were seen after all its requests were answered: the stream ends now. */
+  endBatch(key: string, stream: StreamLabel): void {
+    this.#control(EVENT_TYPE.ended, key, { stream: formatTarget(stream) });
+  }
+
+  /** Everything that waited while a repetition was brought level. */
+  level(mirror: Mirror): void {
+    const pending = mirror.pending ?? [];
+    mirror.pending = null;
+    for (const { json, answer } of pending) {
+      if (answer) this.answer(mirror.call, json);
+      else this.send(mirror.call, json);
+    }
+  }
+
+  closeStream(key: string, target: StreamTarget): void {
+    this.#control(EVENT_TYPE.closed, key, { stream: formatTarget(target) });
+  }
+
+  started(call: OpenCall): Promise<Offset> {
+    return this.#control(EVENT_TYPE.started, call.key, { stream: `r${call.at}`, attempt: String(call.attempt) });
+  }
+
+  alias(call: OpenCall, of: StreamLabel): Promise<Offset> {
+    return this.#control(EVENT_TYPE.alias, call.key, { stream: `${formatTarget(call.stream)}=${formatTarget(of)}` });
+  }
+
+  sessionEnded(key: string, reason: string): Promise<Offset> {
+    return this.#writer.write(
+      makeRecord(EVENT_TYPE.sessionEnded, key, JSON.stringify({ reason }), { owner: this.#owner }),
+    );
+  }
+
+  checkpoint(value: string): Promise<Offset> {
+    return this.#writer.write(makeRecord(EVENT_TYPE.checkpoint, null, value, { owner: this.#owner }));
+  }
+
+  released(): Promise<Offset> {
+    return this.#writer.write(makeRecord(EVENT_TYPE.released, null, null, { owner: this.#owner }));
+  }
+
+  #close(call: OpenCall): void {
+    call.state = 'done';
+    call.cancelTimer?.();
+    call.cancelTimer = null;
+  }
+
+  #message(
+    stream: StreamTarget,
+    key: string,
+    json: string,
+    extra: { readonly end?: boolean; readonly answers?: Offset },
+  ): boolean {
+    const record = makeRecord(EVENT_TYPE.message, key, encodeText(json), {
+      stream: formatTarget(stream),
+      owner: this.#owner,
+      end: extra.end === true ? '1' : null,
+      answers: extra.answers === undefined ? null : String(extra.answers),
+    });
+    if (!this.#writer.fits(record)) return false;
+    void this.#writer.write(record);
+    return true;
+  }
+
+  #control(type: string, key: string, fields: Parameters<typeof makeRecord>[3]): Promise<Offset> {
+    const record: RecordInput = makeRecord(type, key, null, { ...fields, owner: this.#owner });
+    return this.#writer.write(record);
+  }
+}

@@ -1,0 +1,11 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  resolve: { conditions: ['@throughline/source', 'node', 'import', 'default'] },
+  ssr: { resolve: { conditions: ['@throughline/source', 'node', 'import', 'default'] } },
+  test: {
+    include: ['libs/**/*.test.ts', 'services/**/*.test.ts', 'tests/**/*.test.ts', 'infra/**/*.test.ts', 'examples/**/*.test.ts'],
+    testTimeout: 20_000,
+    maxWorkers: 2,
+  },
+});
