@@ -154,6 +154,14 @@ describe('claims', () => {
     expect(history.owner()).toEqual({ claim: 23, worker: 'c', released: false });
   });
 
+  it('[CLM-LIST] a reader that starts before the newest claim of its list learns who made it, and takes no older release for its own', () => {
+    const history = new ClaimHistory(EPOCH, [10, 20]);
+    fold(history, [15, released(10)]);
+    expect(history.owner()).toEqual({ claim: 20, worker: '', released: false });
+    fold(history, [20, claimed('b', EPOCH, 10)]);
+    expect(history.owner()).toEqual({ claim: 20, worker: 'b', released: false });
+  });
+
   it('[CLM-TRIM] trimming keeps the claim in force at the new start and every later one', () => {
     const history = new ClaimHistory(EPOCH, [10, 20, 30], 'c');
     history.trim(5);

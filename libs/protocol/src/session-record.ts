@@ -158,6 +158,8 @@ export interface Checkpoint {
   /** Inbound is read again from here, to know the request ids of the last minute. At most `inbound`, at or below every open request. */
   readonly from: number;
   readonly open: readonly OpenRequest[];
+  /** Keys of sessions whose end stands in `events` while it may not stand in `sessions` yet. Default: none. */
+  readonly ending?: readonly string[];
 }
 
 export interface OpenRequest {
@@ -183,10 +185,13 @@ export function readCheckpoint(record: LogRecord): Checkpoint | null {
     if (at === null || attempt === null || sent === null || sent > 1) return null;
     open.push({ at, attempt, sent: sent === 1 });
   }
-  return { claims, inbound, from, open };
+  const ending: unknown = value['ending'] ?? [];
+  if (!Array.isArray(ending) || !ending.every((key) => typeof key === 'string')) return null;
+  return { claims, inbound, from, open, ...(ending.length === 0 ? {} : { ending }) };
 }
 
 export function formatCheckpoint(checkpoint: Checkpoint): string {
   const open = checkpoint.open.map(({ at, attempt, sent }) => [at, attempt, sent ? 1 : 0]);
-  return JSON.stringify({ claims: checkpoint.claims, inbound: checkpoint.inbound, from: checkpoint.from, open });
+  const { claims, inbound, from, ending = [] } = checkpoint;
+  return JSON.stringify({ claims, inbound, from, open, ...(ending.length === 0 ? {} : { ending }) });
 }

@@ -58,6 +58,11 @@ export class HotCache {
     return this.#bytes;
   }
 
+  /** Sessions of which an event is held. */
+  sessions(): number {
+    return this.#byKey.size;
+  }
+
   /** Adds the next record in log order; `event` if it is an accepted record of a session. */
   add(record: LogRecord, event: TailEvent | null): void {
     const bytes = costOf(record);
@@ -92,8 +97,11 @@ export class HotCache {
     return this.#slots[low]?.record ?? null;
   }
 
-  /** Accepted records of `key` at or after `position`, at most `limit`. */
-  eventsOf(key: string, position: Offset, limit: number): readonly TailEvent[] {
+  /**
+   * Accepted records of `key` at or after `position`, at most `limit`, and no more than one beyond `maxBytes`: whoever
+   * is slow to take them holds them, though they are evicted here.
+   */
+  eventsOf(key: string, position: Offset, limit: number, maxBytes = Infinity): readonly TailEvent[] {
     const events = this.#byKey.get(key);
     if (events === undefined) return [];
     let low = 0;
@@ -103,7 +111,10 @@ export class HotCache {
       if ((events[middle]?.event.offset ?? 0) < position) low = middle + 1;
       else high = middle;
     }
-    return events.slice(low, low + limit);
+    let until = low;
+    for (let bytes = 0; until < events.length && until - low < limit && bytes < maxBytes; until++)
+      bytes += costOf((events[until] as TailEvent).event.record);
+    return events.slice(low, until);
   }
 
   #evict(): void {

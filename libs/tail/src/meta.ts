@@ -1,6 +1,6 @@
-/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. */
+/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS. */
 import { foldEpoch } from '@throughline/history';
-import { openView } from '@throughline/log';
+import { hasLogCode, openView } from '@throughline/log';
 import type { Clock, Log, Random } from '@throughline/log';
 import {
   EPOCH_LENGTH,
@@ -26,6 +26,7 @@ export interface MetaOptions {
 }
 
 const META = { topic: 'meta', partition: 0 } as const;
+const MAX_PROPOSALS = 3;
 const EPOCH_PREFIX = 'epoch/';
 const WORKER_PREFIX = 'worker/';
 const CHECKPOINT_PREFIX = 'checkpoint/';
@@ -101,14 +102,21 @@ export class Meta {
     return this.#view.close();
   }
 
-  /** The epoch in force, made if there is none yet. Of several processes that make one at once the first in the log wins. */
+  /**
+   * The epoch in force, made if there is none yet. Of several processes that make one at once the first in the log
+   * wins; an append of unknown outcome is looked for in the log. Errors: those of `Log.append`.
+   */
   async ensureEpoch(random: Random, signal?: AbortSignal): Promise<Epoch> {
     await this.sync(signal);
-    if (this.#epoch === null) {
-      await this.proposeEpoch(random, null, 'first start');
+    for (let attempt = 1; this.#epoch === null; attempt++) {
+      try {
+        await this.proposeEpoch(random, null, 'first start');
+      } catch (error) {
+        // A second candidate does no harm: it is void if the first is there after all.
+        if (!hasLogCode(error, 'APPEND_UNKNOWN') || attempt >= MAX_PROPOSALS) throw error;
+      }
       await this.sync(signal);
     }
-    if (this.#epoch === null) throw new Error('the log took an epoch record but does not return it');
     return this.#epoch;
   }
 

@@ -250,7 +250,7 @@ export class SessionCursor {
       }
       if (this.#position >= tail.cache.start()) {
         this.#cached = true;
-        const events = tail.cache.eventsOf(this.key, this.#position, MAX_EVENTS);
+        const events = tail.cache.eventsOf(this.key, this.#position, MAX_EVENTS, CATCH_UP_BYTES);
         const last = events.at(-1);
         if (last !== undefined) {
           this.#position = last.event.offset + 1;

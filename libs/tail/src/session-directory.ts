@@ -1,6 +1,6 @@
 /**
  * What every process knows of sessions, from the compacted topic `sessions`: negotiated revision, and which have ended.
- * Held for one maximum life, then forgotten. SPEC: GW-ENDED.
+ * Held for one maximum life, then forgotten. SPEC: TAIL-SESSIONS, TAIL-ENDED, TAIL-SWEEP.
  */
 import { openView } from '@throughline/log';
 import type { Clock, Log, View } from '@throughline/log';
@@ -77,6 +77,27 @@ export class SessionDirectory {
     for (const [key, { record, end }] of this.#entries.get(partition) ?? [])
       if (record !== null && end === null) living.push([key, record]);
     return living;
+  }
+
+  /** Sessions of a partition that ended before `wallMs`, at most `limit`. */
+  endedBefore(partition: Partition, wallMs: number, limit: number): readonly string[] {
+    const keys: string[] = [];
+    for (const [key, { end }] of this.#entries.get(partition) ?? []) {
+      if (keys.length >= limit) break;
+      if (end !== null && end.atMs < wallMs) keys.push(key);
+    }
+    return keys;
+  }
+
+  /** Tombstones what is held of sessions. Errors: those of `Log.append`. */
+  async forget(partition: Partition, keys: readonly string[]): Promise<void> {
+    if (keys.length === 0) return;
+    const tombstones = keys.flatMap((key) => [
+      makeRecord('session', key, null, {}),
+      makeRecord('session.end', sessionEndKey(key), null, {}),
+    ]);
+    await this.#options.log.append({ topic: 'sessions', partition }, tombstones);
+    for (const key of keys) this.#entries.get(partition)?.delete(key);
   }
 
   /** Appends the record of a session; the directory shows it at once. Errors: those of `Log.append`. */

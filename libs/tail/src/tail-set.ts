@@ -1,4 +1,4 @@
-/** The tails of one process and epoch: made on first use, shared by all connections, stopped together. */
+/** The tails of one process and epoch: made on first use, shared by all connections, stopped together. SPEC: TAIL-SHARED. */
 import type { Epoch, Offset, Partition } from '@throughline/protocol';
 import type { Clock, Log } from '@throughline/log';
 import { CatchUpPool } from './catch-up-pool.ts';

@@ -17,7 +17,9 @@ import type {
   StreamTarget,
 } from '@throughline/protocol';
 
-const ownerText = (owner: Offset | null | undefined): string | null => (owner == null ? null : String(owner));
+const ownerText = (owner: Offset | null | undefined): string | null => {
+  return owner === null || owner === undefined ? null : String(owner);
+};
 
 export function claimed(worker: string, epoch: string, predecessor: Offset | null): RecordInput {
   return makeRecord(EVENT_TYPE.claimed, null, '{}', {

@@ -26,7 +26,7 @@ function describeLogFailure(error: LogError): string {
     case 'LOG_INCOMPATIBLE':
       return `the log cannot be used: ${reason}`;
     case 'LOG_UNAVAILABLE':
-      return `the log cannot be opened: ${reason}. Check the file named by --log and who may read and write it.`;
+      return `the log cannot be opened: ${reason}`;
     case 'APPEND_REFUSED':
       return `the log takes no records (${error.details.reason ?? 'other'}): ${reason}. Free disk space, raise --max-size or choose another --log.`;
     case 'APPEND_UNKNOWN':

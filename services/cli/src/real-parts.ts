@@ -1,5 +1,5 @@
 /** The shipped parts. The only place where a log driver is named. */
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { startGateway } from '@throughline/gateway';
 import { systemClock, systemRandom } from '@throughline/log';
@@ -24,7 +24,7 @@ export const realParts: Parts = {
   createHost: (name, server, logger) =>
     createHost(server, { logger: logger.child({ server: name }), clock: systemClock, random: systemRandom }),
   async probe(host, signal) {
-    await probeServer(host, { timeoutMs: PROBE_MS, clock: systemClock, signal });
+    return (await probeServer(host, { timeoutMs: PROBE_MS, clock: systemClock, signal })).tools;
   },
   startGateway,
   startWorker,
@@ -36,7 +36,7 @@ async function openLog(settings: LogSettings): Promise<Log> {
     return createMemoryLog({ clock: systemClock, partitions, retentionMs, maxBytes, leaseMs: LEASE_MS });
   const file = path.resolve(location.file);
   try {
-    mkdirSync(path.dirname(file), { recursive: true });
+    makeFolder(path.dirname(file));
   } catch (error) {
     throw new StartError(
       `The folder of the log, ${path.dirname(file)}, cannot be made. Choose another one with --log sqlite:<file>.`,
@@ -44,4 +44,17 @@ async function openLog(settings: LogSettings): Promise<Log> {
     );
   }
   return openSqliteLog({ file, partitions, retentionMs, maxBytes, leaseMs: LEASE_MS });
+}
+
+/** Like `mkdirSync` with `recursive`, which never returns on file systems that refuse folders with ENOENT (/proc). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process that starts at the same time may have been first.
+    if (!existsSync(folder)) throw error;
+  }
 }

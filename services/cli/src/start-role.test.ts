@@ -57,6 +57,7 @@ function fakeParts(
     },
     probe: async (host) => {
       step(`probe ${host.kind}`);
+      return new Map();
     },
     startGateway: async () => {
       step('gateway');
@@ -106,13 +107,13 @@ describe('startRole', () => {
     }
   });
 
-  it('[CLI-FAILURES] of several servers the one that fails is named', async () => {
+  it('[CLI-FAILURES] the server that does not start is named', async () => {
     const { settings } = settingsOf('serve');
     const one = settings.worker.servers['default'];
     if (one === undefined) throw new Error('no server');
     const two: Settings = { ...settings, worker: { ...settings.worker, servers: { left: one, right: one } } };
     const { parts } = fakeParts('probe right', new HostError('HOST_GONE', 'It ended.'));
-    await expect(startRole('serve', two, parts, telemetry, NEVER)).rejects.toThrow('Server right: It ended.');
+    await expect(startRole('serve', two, parts, telemetry, NEVER)).rejects.toThrow('server right: It ended.');
   });
 
   it('[CLI-SECRET] configured secrets are used in place of the one of the log', async () => {
@@ -283,7 +284,7 @@ describe('runRole', () => {
     const run = start('serve', parts);
     expect(await run.code).toBe(1);
     expect(run.out).toEqual([]);
-    expect(run.err.at(-1)).toBe('throughline: The command "x" was not found. Install it.\n');
+    expect(run.err.at(-1)).toBe('throughline: server default: The command "x" was not found. Install it.\n');
   });
 
   it('[CLI-EXPOSED] an open address is warned about at each start', async () => {
@@ -301,7 +302,7 @@ describe('describeFailure', () => {
     const faults: [Error, RegExp][] = [
       [inUse, /^127\.0\.0\.1:8080 is in use; use --listen\.$/],
       [new LogError('LOG_INCOMPATIBLE', 'written by version 9'), /the log cannot be used: written by version 9/],
-      [new LogError('LOG_UNAVAILABLE', 'no access'), /Check the file named by --log/],
+      [new LogError('LOG_UNAVAILABLE', 'no access'), /^the log cannot be opened: no access$/],
       [new LogError('APPEND_REFUSED', 'full', { reason: 'disk-full' }), /\(disk-full\).*Free disk space/],
       [new StartError('Do this.', new Error('because')), /^Do this\. \(because\)$/],
       [new HostError('HOST_TIMEOUT', 'It did not answer.'), /^It did not answer\.$/],

@@ -7,7 +7,7 @@ import type { Clock, Log, Random } from '@throughline/log';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import type { ServerConfig, WorkerConfig } from '@throughline/worker/config';
 import { HostError } from '@throughline/worker/host';
-import type { McpHost } from '@throughline/worker/host';
+import type { McpHost, ToolTraits } from '@throughline/worker/host';
 import { describeStart } from './describe-start.ts';
 import { readEmbeddedSecret } from './embedded-secret.ts';
 import type { Role } from './option-table.ts';
@@ -31,8 +31,8 @@ export interface Parts {
   openLog(settings: LogSettings): Promise<Log>;
   /** Does no I/O. */
   createHost(name: string, server: ServerConfig, logger: Logger): McpHost;
-  /** Starts the server once. Rejects with what to do if it does not answer, and when `signal` aborts. */
-  probe(host: McpHost, signal: AbortSignal): Promise<void>;
+  /** Starts the server once, and learns its tools. Rejects with what to do if it does not answer, and when `signal` aborts. */
+  probe(host: McpHost, signal: AbortSignal): Promise<ReadonlyMap<string, ToolTraits>>;
   startGateway(
     config: GatewayConfig,
     deps: {
@@ -53,6 +53,8 @@ export interface Parts {
       readonly logger: Logger;
       readonly metrics: Metrics;
       readonly hosts: ReadonlyMap<string, McpHost>;
+      /** By server: whether a call left by another worker may be run again is decided before anybody lists tools here. */
+      readonly tools: ReadonlyMap<string, ReadonlyMap<string, ToolTraits>>;
     },
   ): Promise<Stoppable>;
 }
@@ -109,9 +111,9 @@ async function startAll(
   const secrets = role === 'worker' ? [] : (settings.secrets ?? [await readEmbeddedSecret(log, random)]);
   const workerLogger = logger.child({ role: 'worker' });
   const hosts = new Map<string, McpHost>();
+  const tools = new Map<string, ReadonlyMap<string, ToolTraits>>();
   if (role !== 'gateway') {
-    const named = Object.entries(settings.worker.servers);
-    for (const [name, server] of named) {
+    for (const [name, server] of Object.entries(settings.worker.servers)) {
       const host = parts.createHost(name, server, workerLogger);
       stack.push(() => host.close());
       hosts.set(name, host);
@@ -119,10 +121,9 @@ async function startAll(
     // Before anything listens: a server that does not start is found while nobody can call it yet.
     for (const [name, host] of hosts) {
       try {
-        await parts.probe(host, signal);
+        tools.set(name, await parts.probe(host, signal));
       } catch (error) {
-        if (named.length === 1 || !(error instanceof HostError)) throw error;
-        throw new HostError(error.code, `Server ${name}: ${error.message}`, error);
+        throw error instanceof HostError ? new HostError(error.code, `server ${name}: ${error.message}`, error) : error;
       }
     }
   }
@@ -136,7 +137,7 @@ async function startAll(
     stack.push(stopOf(gateway));
   }
   if (role !== 'gateway') {
-    const worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts });
+    const worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts, tools });
     stack.push(stopOf(worker));
   }
   return { ready: describeStart(role, settings, gateway), stop: (options) => stack.stop(options) };

@@ -59,6 +59,18 @@ export function authenticate(tokens: GatewayConfig['tokens'], authorization: str
   );
 }
 
+/**
+ * The principal of a request that may speak to the endpoint at all. Refusals: `HOST_REFUSED`, `ORIGIN_REFUSED`,
+ * `UNAUTHORIZED`. Decided over headers alone, so before a body is read.
+ */
+export function admit(config: GatewayConfig, header: (name: string) => string | undefined): string {
+  if (!isAllowedHost(config, header('host')))
+    refuse('HOST_REFUSED', 'The Host header names a host that is not served here; allow it with --allowed-hosts');
+  if (!isAllowedOrigin(config, header('origin')))
+    refuse('ORIGIN_REFUSED', 'The Origin is not allowed; allow it with --allowed-origins');
+  return authenticate(config.tokens, header('authorization'));
+}
+
 /** Whether an Accept header admits a media type. */
 export function accepts(header: string | undefined, type: 'application/json' | 'text/event-stream'): boolean {
   const [main] = type.split('/');

@@ -5,6 +5,8 @@ import { refuse } from './answer-error.ts';
 
 export interface ClientBody {
   readonly messages: readonly Classified[];
+  /** The text of each message as it came, on one line: numbers and depth are nobody's business here. */
+  readonly texts: readonly Uint8Array[];
   readonly isBatch: boolean;
 }
 
@@ -33,7 +35,49 @@ export function parseClientBody(body: Uint8Array): ClientBody {
     refuseModern(classified);
     return classified;
   });
-  return { messages, isBatch };
+  const text = onOneLine(body);
+  return { messages, texts: isBatch ? splitArray(text) : [text], isBatch };
+}
+
+const [LF, CR, SPACE, TAB] = [0x0a, 0x0d, 0x20, 0x09];
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const OPENING = new Set([0x5b, 0x7b]);
+const CLOSING = new Set([0x5d, 0x7d]);
+
+/** Line ends in JSON stand between tokens only, so a space means the same. */
+function onOneLine(json: Uint8Array): Uint8Array {
+  if (!json.includes(LF) && !json.includes(CR)) return json;
+  return json.map((byte) => (byte === LF || byte === CR ? SPACE : byte));
+}
+
+/** The elements of a JSON array, as they stand in its text, which must be valid and on one line. */
+function splitArray(json: Uint8Array): Uint8Array[] {
+  const elements: Uint8Array[] = [];
+  let depth = 0;
+  let isString = false;
+  let start = 0;
+  for (let at = 0; at < json.length; at++) {
+    const byte = json[at] ?? 0;
+    if (isString) {
+      if (byte === BACKSLASH) at++;
+      else if (byte === QUOTE) isString = false;
+    } else if (byte === QUOTE) isString = true;
+    else if (OPENING.has(byte)) {
+      if (++depth === 1) start = at + 1;
+    } else if (byte === COMMA && depth === 1) {
+      elements.push(trimmed(json.subarray(start, at)));
+      start = at + 1;
+    } else if (CLOSING.has(byte) && --depth === 0) elements.push(trimmed(json.subarray(start, at)));
+  }
+  return elements;
+}
+
+function trimmed(json: Uint8Array): Uint8Array {
+  const isSpace = (byte: number | undefined): boolean => byte === SPACE || byte === TAB;
+  let [start, end] = [0, json.length];
+  while (start < end && isSpace(json[start])) start++;
+  while (end > start && isSpace(json[end - 1])) end--;
+  return json.subarray(start, end);
 }
 
 /** Requests of the era without sessions are told which revisions are served, by that era's own rule. */
@@ -53,6 +97,15 @@ export function requestsOf(body: ClientBody): readonly JsonRpcRequest[] {
   return body.messages.flatMap((classified) => (classified.kind === 'request' ? [classified.message] : []));
 }
 
-export function requestIdsOf(body: ClientBody): readonly JsonRpcId[] {
-  return requestsOf(body).map((request) => request.id);
+/** The id of the only request, for errors that answer the whole body; none if there are several, or none. */
+export function idOf(body: ClientBody): { readonly id?: JsonRpcId } {
+  const [request, second] = requestsOf(body);
+  return request === undefined || second !== undefined ? {} : { id: request.id };
+}
+
+/** Places of the requests among the messages, with their ids. */
+export function requestIdsOf(body: ClientBody): readonly (readonly [place: number, id: JsonRpcId])[] {
+  return body.messages.flatMap((classified, place) =>
+    classified.kind === 'request' ? [[place, classified.message.id] as const] : [],
+  );
 }

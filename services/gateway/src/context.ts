@@ -1,14 +1,15 @@
 /** What the parts of the gateway core share. */
 import type { Clock, Log, Random } from '@throughline/log';
-import { LogError } from '@throughline/log';
+import { deadline, LogError } from '@throughline/log';
 import type { Epoch, Offset, RecordInput, SessionId } from '@throughline/protocol';
 import { INBOUND_TYPE, makeRecord } from '@throughline/protocol';
-import type { PartitionTail } from '@throughline/tail';
-import type { Meta, SessionDirectory, TailSet } from '@throughline/tail';
+import type { Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import { refuse } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
+import type { HistoryGuard } from './history-guard.ts';
+import type { StandaloneStart } from './standalone-start.ts';
 import type { TakeoverLimit } from './takeover-limit.ts';
 
 export interface GatewayDeps {
@@ -25,6 +26,8 @@ export interface GatewayContext extends GatewayDeps {
   readonly directory: SessionDirectory;
   readonly connections: Connections;
   readonly takeovers: TakeoverLimit;
+  readonly guard: HistoryGuard;
+  readonly standaloneStart: StandaloneStart;
   /** The epoch in force and its tails. */
   current(): { readonly epoch: Epoch; readonly tails: TailSet };
   isDraining(): boolean;
@@ -41,18 +44,20 @@ export interface SessionRef {
 
 /**
  * Appends for a client and waits for the ack within the append deadline. Refusals: `LOG_UNAVAILABLE` (nothing was
- * appended, nor will be), `APPEND_UNKNOWN` (it may be; the request may run).
+ * appended, nor will be; or the ack proved that the history broke), `APPEND_UNKNOWN` (it may be; the request may run),
+ * `BODY_TOO_LARGE`.
  */
 export async function appendForClient(
   context: GatewayContext,
   to: { readonly topic: 'inbound' | 'events'; readonly partition: number },
   records: readonly RecordInput[],
 ): Promise<readonly Offset[]> {
-  const { log, clock, config, metrics, logger } = context;
+  const { clock, config, metrics, logger, guard } = context;
   const started = clock.monoMs();
   try {
-    const appended = await withDeadline(context, config.appendTimeoutMs, log.append(to, records));
+    const appended = await withDeadline(context, config.appendTimeoutMs, guard.append(to, records));
     metrics.observe('throughline_gateway_append_seconds', (clock.monoMs() - started) / 1000);
+    if (guard.isBroken()) refuseBroken();
     return appended.offsets;
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
@@ -76,6 +81,11 @@ export async function appendForClient(
   }
 }
 
+/** Refusal: `LOG_UNAVAILABLE`. */
+export function refuseBroken(): never {
+  return refuse('LOG_UNAVAILABLE', 'The history of the log is being renewed; try again');
+}
+
 async function withDeadline<T>(context: GatewayContext, ms: number, work: Promise<T>): Promise<T> {
   let cancel = (): void => undefined;
   const timeout = new Promise<never>((_resolve, reject) => {
@@ -83,6 +93,8 @@ async function withDeadline<T>(context: GatewayContext, ms: number, work: Promis
       reject(new LogError('APPEND_UNKNOWN', `no ack within ${ms} ms`));
     });
   });
+  // Whatever comes after the deadline is judged by the guard, and is nobody's rejection.
+  work.catch(() => undefined);
   try {
     return await Promise.race([work, timeout]);
   } finally {
@@ -90,21 +102,28 @@ async function withDeadline<T>(context: GatewayContext, ms: number, work: Promis
   }
 }
 
-/** The tail of a session's partition, caught up. Refusal: `LOG_UNAVAILABLE`. */
+/** The tail of a session's partition, caught up. Refusal: `LOG_UNAVAILABLE`, at the latest after the append deadline. */
 export async function tailOf(context: GatewayContext, partition: number, signal: AbortSignal): Promise<PartitionTail> {
+  const limit = deadline(context.clock, context.config.appendTimeoutMs, signal);
   try {
-    const tail = await context.current().tails.get(partition, signal);
+    const tail = await context.current().tails.get(partition, limit.signal);
     if (tail !== null) return tail;
   } catch (error) {
     context.logger.warn('tail not available', {
       partition,
       error: error instanceof Error ? error.message : String(error),
     });
+  } finally {
+    limit.dispose();
   }
   return refuse('LOG_UNAVAILABLE', 'The log does not answer at the moment');
 }
 
-/** Makes the end of a session known to every gateway and to its worker, which then fails all that is pending in it. */
+/**
+ * Makes the end of a session known to its worker, which then fails all that is pending in it, and to every gateway.
+ * The worker first: a session that gateways refuse while its worker knows nothing would be ended by nobody, since the
+ * client's next try meets the refusal. Refusal: `LOG_UNAVAILABLE`.
+ */
 export async function endSession(
   context: GatewayContext,
   session: SessionRef,
@@ -112,17 +131,20 @@ export async function endSession(
 ): Promise<void> {
   const { partition, key } = session.id;
   const end = makeRecord(INBOUND_TYPE.sessionEnd, key, JSON.stringify({ reason }), { server: session.server });
+  const work = async (): Promise<void> => {
+    await context.guard.append({ topic: 'inbound', partition }, [end]);
+    await context.directory.end(partition, key, reason);
+  };
   try {
-    await withDeadline(
-      context,
-      context.config.appendTimeoutMs,
-      Promise.all([
-        context.directory.end(partition, key, reason),
-        context.log.append({ topic: 'inbound', partition }, [end]),
-      ]),
-    );
+    await withDeadline(context, context.config.appendTimeoutMs, work());
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
+    context.logger.warn('the end of a session could not be recorded', {
+      partition,
+      session: key,
+      code: error.code,
+      error: error.message,
+    });
     refuse('LOG_UNAVAILABLE', 'The end of the session could not be recorded; try again');
   }
 }

@@ -4,25 +4,32 @@
  */
 import { Meta, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { deadline } from '@throughline/log';
-import { authenticate, isAllowedHost, isAllowedOrigin } from './admission.ts';
+import { deadline, LogError } from '@throughline/log';
+import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 import { Connections } from './connections.ts';
-import { endSession } from './context.ts';
+import { endSession, refuseBroken } from './context.ts';
 import type { GatewayContext, GatewayDeps } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
+import { HistoryGuard } from './history-guard.ts';
 import { handlePost } from './post.ts';
-import { checkSession, requireLiving } from './session-check.ts';
+import { checkSession, requireLiving, versionOf } from './session-check.ts';
+import { StandaloneStart } from './standalone-start.ts';
 import { TakeoverLimit } from './takeover-limit.ts';
 
 export interface GatewayCore {
   /** Answers one exchange. Never rejects. */
   handle(request: GatewayRequest, sink: ResponseSink): Promise<void>;
-  /** Started, epoch known, not draining. */
+  /** Started, epoch known, its history not proved broken, not draining. */
   isReady(): boolean;
-  /** Unready at once; open streams are closed, spread over the drain time; resolves when none is left. */
+  /** Not answered to their end: requests, and open streams. */
+  exchanges(): number;
+  /**
+   * Unready at once; open streams are closed, spread over the drain time. Resolves when no exchange is left, at the
+   * latest 1 s after the drain time.
+   */
   drain(): Promise<void>;
   /** Stops at once. Idempotent. */
   stop(): Promise<void>;
@@ -53,11 +60,12 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   const start = deadline(clock, START_DEADLINE_MS);
   let epoch: Epoch;
   try {
-    epoch = await meta.ensureEpoch(deps.random, start.signal);
-    await directory.sync(start.signal);
+    epoch = await orAborted(meta.ensureEpoch(deps.random, start.signal), start.signal);
+    await orAborted(directory.sync(start.signal), start.signal);
   } catch (error) {
     await Promise.all([meta.close(), directory.close()]);
-    throw error;
+    if (!start.expired()) throw error;
+    throw new LogError('LOG_UNAVAILABLE', `the log did not answer within ${START_DEADLINE_MS / 1000} s`, {}, error);
   } finally {
     start.dispose();
   }
@@ -81,9 +89,15 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   let tails = makeTails(epoch);
   let draining = false;
   let stopped = false;
-  const connections = new Connections(config.maxConnections, (count) => {
-    metrics.set('throughline_gateway_connections', count);
+  const connections = new Connections({
+    clock,
+    random: deps.random,
+    limit: config.maxConnections,
+    onCount: (count) => {
+      metrics.set('throughline_gateway_connections', count);
+    },
   });
+  const guard = new HistoryGuard({ log, clock, random: deps.random, logger, meta, epoch });
   const context: GatewayContext = {
     ...deps,
     config,
@@ -91,6 +105,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     directory,
     connections,
     takeovers: new TakeoverLimit(clock),
+    guard,
+    standaloneStart: new StandaloneStart(),
     current: () => ({ epoch, tails }),
     isDraining: () => draining,
   };
@@ -98,6 +114,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     logger.warn('the epoch changed: sessions of the former one have ended', { from: epoch, to: next });
     const former = tails;
     epoch = next;
+    guard.startEpoch(next);
     tails = makeTails(next);
     former.stop().catch(onError);
   });
@@ -109,33 +126,40 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
 
   return {
     async handle(request, sink) {
-      const status = await route(context, request, sink);
-      metrics.add('throughline_gateway_requests_total', 1, { method: request.method, status: String(status) });
+      const { method } = request;
+      const leave = connections.enter();
+      try {
+        const status = await route(context, request, sink);
+        metrics.add('throughline_gateway_requests_total', 1, { method, status: String(status) });
+      } finally {
+        leave();
+      }
     },
-    isReady: () => !draining && !stopped,
+    isReady: () => !draining && !stopped && !guard.isBroken(),
+    exchanges: () => connections.exchanges(),
     async drain() {
       draining = true;
       logger.info('draining', { connections: connections.count(), drainMs: config.drainMs });
-      await connections.drain(clock, deps.random, config.drainMs);
+      await connections.drain(config.drainMs);
     },
     async stop() {
       if (stopped) return;
       stopped = true;
       cancelSweep();
       stopEpochs();
+      guard.stop();
       await Promise.all([tails.stop(), meta.close(), directory.close()]);
     },
   };
 }
 
-async function route(context: GatewayContext, request: GatewayRequest, sink: ResponseSink): Promise<number> {
+async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<number> {
+  const { method } = request;
+  const sink = new OnceSink(to);
   try {
-    if (!isAllowedHost(context.config, request.header('host')))
-      refuse('HOST_REFUSED', 'The Host header names a host that is not served here; allow it with --allowed-hosts');
-    if (!isAllowedOrigin(context.config, request.header('origin')))
-      refuse('ORIGIN_REFUSED', 'The Origin is not allowed; allow it with --allowed-origins');
-    const principal = authenticate(context.config.tokens, request.header('authorization'));
-    switch (request.method) {
+    const principal = admit(context.config, (name) => request.header(name));
+    if (context.guard.isBroken()) refuseBroken();
+    switch (method) {
       case 'POST':
         return await handlePost(context, request, principal, sink);
       case 'GET':
@@ -143,17 +167,72 @@ async function route(context: GatewayContext, request: GatewayRequest, sink: Res
       case 'DELETE':
         return await handleDelete(context, request, principal, sink);
       default:
-        return refuse('METHOD_NOT_ALLOWED', `${request.method} is not served here`, {
+        return refuse('METHOD_NOT_ALLOWED', `${method} is not served here`, {
           headers: { Allow: 'POST, GET, DELETE, OPTIONS' },
         });
     }
   } catch (error) {
-    if (error instanceof RefusedError) return answerRefusal(sink, error.refusal);
-    context.logger.error('request failed', {
-      method: request.method,
-      error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-    });
-    return answerRefusal(sink, { code: 'INTERNAL', message: 'The gateway failed on this request' });
+    const isRefused = error instanceof RefusedError;
+    if (!isRefused) {
+      context.logger.error('request failed', {
+        method,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+    }
+    // Behind a head there is no place for another answer.
+    if (sink.hasHead) {
+      sink.end();
+      return 500;
+    }
+    return answerRefusal(
+      sink,
+      isRefused ? error.refusal : { code: 'INTERNAL', message: 'The gateway failed on this request' },
+    );
+  }
+}
+
+/** Knows whether an answer has begun. */
+class OnceSink implements ResponseSink {
+  hasHead = false;
+  readonly #to: ResponseSink;
+
+  constructor(to: ResponseSink) {
+    this.#to = to;
+  }
+
+  head(status: number, headers: Readonly<Record<string, string>>): void {
+    this.#to.head(status, headers);
+    this.hasHead = true;
+  }
+
+  write(text: string): boolean {
+    return this.#to.write(text);
+  }
+
+  drained(signal: AbortSignal): Promise<void> {
+    return this.#to.drained(signal);
+  }
+
+  end(): void {
+    this.#to.end();
+  }
+}
+
+/** `work`, or `ABORTED` when `signal` fires, whatever `work` waits for. */
+async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = (): void => undefined;
+  const aborted = new Promise<never>((_resolve, reject) => {
+    onAbort = () => {
+      reject(new LogError('ABORTED', 'the wait was aborted'));
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+  });
+  work.catch(() => undefined);
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }
 
@@ -165,6 +244,7 @@ async function handleDelete(
   sink: ResponseSink,
 ): Promise<number> {
   const session = requireLiving(checkSession(context, request, principal));
+  versionOf(context, request, session);
   await endSession(context, session, 'deleted');
   return answerEmpty(sink, 204);
 }

@@ -6,18 +6,22 @@ export interface GatewayRequest {
   readonly server: string;
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
+  /** Not read any more once the answer has begun. */
   readonly body: Uint8Array;
   /** Fires when the client's connection is gone. */
   readonly signal: AbortSignal;
 }
+
+/** What an answer to nobody counts as: the client went before it began. */
+export const CLIENT_GONE = 499;
 
 export interface ResponseSink {
   /** Status and headers; once, before anything else. */
   head(status: number, headers: Readonly<Record<string, string>>): void;
   /** Writes text. `false`: the connection's buffer is full; write no more before {@link drained}. */
   write(text: string): boolean;
-  /** Resolves when more may be written, or the connection is gone. */
-  drained(): Promise<void>;
+  /** Resolves when more may be written, the connection is gone, or `signal` fires. */
+  drained(signal: AbortSignal): Promise<void>;
   /** Ends the answer. Idempotent. */
   end(): void;
 }

@@ -5,12 +5,13 @@
 import { startFollowing, startNumbering } from '@throughline/history';
 import {
   anchorChecksum,
+  BATCH_VERSION,
   canBatch,
   canPrime,
-  encodeText,
   formatEventId,
+  HTTP_HEADER,
   INBOUND_TYPE,
-  LEGACY_VERSIONS,
+  isLegacyVersion,
   makeRecord,
   makeSessionKey,
   requestStream,
@@ -19,16 +20,16 @@ import {
   streamTag,
 } from '@throughline/protocol';
 import type { JsonRpcRequest, RecordInput } from '@throughline/protocol';
-import { answerEmpty, refuse } from './answer-error.ts';
+import { answerEmpty, refuse, RefusedError } from './answer-error.ts';
 import { accepts, isJsonContent } from './admission.ts';
-import { parseClientBody, requestIdsOf, requestsOf } from './client-body.ts';
+import { idOf, parseClientBody, requestIdsOf, requestsOf } from './client-body.ts';
 import type { ClientBody } from './client-body.ts';
 import { appendForClient, tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatPrimer } from './sse.ts';
-import { SseStream } from './stream.ts';
+import { jitteredRetryMs, SseStream } from './stream.ts';
 import { principalTag } from './principal-tag.ts';
 
 export async function handlePost(
@@ -37,144 +38,73 @@ export async function handlePost(
   principal: string,
   sink: ResponseSink,
 ): Promise<number> {
-  if (
-    !accepts(request.header('accept'), 'application/json') ||
-    !accepts(request.header('accept'), 'text/event-stream')
-  ) {
+  const stream = await takeIn(context, request, principal, sink);
+  // Nothing here may hold the body while the stream runs.
+  return stream === null ? answerEmpty(sink, 202) : stream.run();
+}
+
+/** The stream that answers, its requests in the log; `null` if there is nothing to answer. */
+async function takeIn(
+  context: GatewayContext,
+  request: GatewayRequest,
+  principal: string,
+  sink: ResponseSink,
+): Promise<SseStream | null> {
+  const accept = request.header('accept');
+  if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream'))
     refuse('NOT_ACCEPTABLE', 'The Accept header must list application/json and text/event-stream');
-  }
   if (!isJsonContent(request.header('content-type')))
     refuse('UNSUPPORTED_MEDIA_TYPE', 'The Content-Type must be application/json');
   const body = parseClientBody(request.body);
-  const initialize = requestsOf(body).find((message) => message.method === 'initialize');
-  if (initialize !== undefined) return initializeSession(context, request, principal, body, initialize, sink);
+  try {
+    const initialize = requestsOf(body).find((message) => message.method === 'initialize');
+    const checked =
+      initialize === undefined
+        ? existingSession(context, request, principal, body)
+        : await newSession(context, request, principal, body, initialize);
+    return await append(context, { request, body, sink, ...checked });
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    throw new RefusedError({ ...idOf(body), ...error.refusal });
+  }
+}
+
+interface SessionAndVersion {
+  readonly session: SessionRef;
+  readonly version: string;
+}
+
+function existingSession(
+  context: GatewayContext,
+  request: GatewayRequest,
+  principal: string,
+  body: ClientBody,
+): SessionAndVersion {
   const session = requireLiving(checkSession(context, request, principal));
   const version = versionOf(context, request, session);
   if (body.isBatch && !canBatch(version))
     refuse('INVALID_REQUEST', `MCP ${version} has no batches: send one message a POST`);
-  return post(context, { request, session, version, body, sink });
+  return { session, version };
 }
 
-interface Post {
-  readonly request: GatewayRequest;
-  readonly session: SessionRef;
-  readonly version: string;
-  readonly body: ClientBody;
-  readonly sink: ResponseSink;
-}
-
-async function post(context: GatewayContext, { request, session, version, body, sink }: Post): Promise<number> {
-  const { partition, key } = session.id;
-  const ids = requestIdsOf(body);
-  if (ids.length === 0) {
-    await appendForClient(
-      context,
-      { topic: 'inbound', partition },
-      inboundRecords(context, session, version, body, request, null),
-    );
-    return answerEmpty(sink, 202);
-  }
-  const id = ids.length === 1 ? ids[0] : undefined;
-  const named = id === undefined ? {} : { id };
-  // A client that could not come back must not lose its answer to a gateway that is about to stop.
-  if (context.isDraining() && !canPrime(version)) refuse('DRAINING', 'This gateway is stopping; try again', named);
-  if (context.connections.isFull()) refuse('CAPACITY', 'This gateway holds as many connections as it may', named);
-  const tail = await tailOf(context, partition, request.signal);
-  const after = tail.position();
-  const anchor = tail.last();
-  if (anchor === null) refuse('NO_OWNER', 'No worker has served this partition yet; try again', named);
-  const cursor = tail.cursor(key, after);
-  const offsets = await appendForClient(
-    context,
-    { topic: 'inbound', partition },
-    inboundRecords(context, session, version, body, request, after),
-  );
-  const stream = requestStream(offsets[0] ?? 0);
-  const numbering = startNumbering(session.text, stream);
-  const primer = formatEventId({
-    epoch: session.id.epoch,
-    partition,
-    offset: anchor.offset,
-    stream,
-    ...named2(id),
-    seq: 0,
-    tag: streamTag(session.text, stream),
-    crc: anchorChecksum(anchor),
-    chain: numbering.chain,
-  });
-  const primed = canPrime(version);
-  await new SseStream(context, {
-    session,
-    version,
-    tail,
-    cursor,
-    following: startFollowing(stream, null),
-    numbering,
-    pending: ids,
-    sink,
-    signal: request.signal,
-    prelude: primed ? [formatPrimer(primer, context.config.retryMs * (0.75 + context.random.unit() / 2))] : [],
-    primed,
-  }).run();
-  return 200;
-}
-
-function named2(id: string | number | undefined): { requestId?: string | number } {
-  return id === undefined ? {} : { requestId: id };
-}
-
-function inboundRecords(
-  context: GatewayContext,
-  session: SessionRef,
-  version: string,
-  body: ClientBody,
-  request: GatewayRequest,
-  after: number | null,
-): RecordInput[] {
-  const count = body.messages.length;
-  const principal = principalTag(context.config.secrets, session.principal);
-  return body.messages.map((classified, index) =>
-    makeRecord(
-      INBOUND_TYPE.message,
-      session.id.key,
-      body.isBatch ? JSON.stringify(classified.message) : compactJson(request.body, classified.message),
-      {
-        server: session.server,
-        principal,
-        protocolVersion: version,
-        batch: body.isBatch ? `${index}/${count}` : null,
-        after: after === null ? null : String(after),
-        traceparent: request.header('traceparent') ?? null,
-      },
-    ),
-  );
-}
-
-/** The body as it came, if it is one line already: nothing is lost by parsing numbers and writing them again. */
-function compactJson(body: Uint8Array, message: unknown): Uint8Array {
-  return body.includes(0x0a) || body.includes(0x0d) ? encodeText(JSON.stringify(message)) : body;
-}
-
-async function initializeSession(
+async function newSession(
   context: GatewayContext,
   request: GatewayRequest,
   principal: string,
   body: ClientBody,
   initialize: JsonRpcRequest,
-  sink: ResponseSink,
-): Promise<number> {
-  const named = { id: initialize.id };
-  if (body.isBatch) refuse('INVALID_REQUEST', 'initialize must not be part of a batch', named);
-  if ((request.header('mcp-session-id') ?? '') !== '')
-    refuse('INVALID_REQUEST', 'initialize starts a session and must not name one', named);
+): Promise<SessionAndVersion> {
+  if (body.isBatch) refuse('INVALID_REQUEST', 'initialize must not be part of a batch', { id: initialize.id });
+  if ((request.header(HTTP_HEADER.sessionId.toLowerCase()) ?? '') !== '')
+    refuse('INVALID_REQUEST', 'initialize starts a session and must not name one');
   const version = initialize.params?.['protocolVersion'];
   if (typeof version !== 'string')
-    refuse('INVALID_REQUEST', 'initialize: field params.protocolVersion must be a string', named);
+    refuse('INVALID_REQUEST', 'initialize: field params.protocolVersion must be a string');
   const { epoch } = context.current();
   const partitions = context.meta.livePartitions(epoch, context.config.deadAfterMs);
   const partition = partitions[Math.floor(context.random.unit() * partitions.length)];
-  if (partition === undefined)
-    return refuse('NO_OWNER', 'No worker takes new sessions at the moment; try again', named);
+  if (partition === undefined || partition >= context.log.description.partitions)
+    return refuse('NO_OWNER', 'No worker takes new sessions at the moment; try again');
   const tail = await tailOf(context, partition, request.signal);
   const id = {
     epoch,
@@ -186,8 +116,97 @@ async function initializeSession(
   const [secret] = context.config.secrets;
   if (secret === undefined) throw new TypeError('no secret to sign session ids with');
   const text = signSessionId(id, { principal, server: request.server }, secret);
-  const session = { text, id, principal, server: request.server };
   // Priming follows what the client asked for: it asks for a revision that it understands.
-  const assumed = (LEGACY_VERSIONS as readonly string[]).includes(version) ? version : (LEGACY_VERSIONS[0] ?? version);
-  return post(context, { request, session, version: assumed, body, sink });
+  return {
+    session: { text, id, principal, server: request.server },
+    version: isLegacyVersion(version) ? version : BATCH_VERSION,
+  };
+}
+
+interface Incoming extends SessionAndVersion {
+  readonly request: GatewayRequest;
+  readonly body: ClientBody;
+  readonly sink: ResponseSink;
+}
+
+async function append(context: GatewayContext, incoming: Incoming): Promise<SseStream | null> {
+  const { request, session, version, body, sink } = incoming;
+  const to = { topic: 'inbound', partition: session.id.partition } as const;
+  const requests = requestIdsOf(body);
+  if (requests.length === 0) {
+    await appendForClient(context, to, inboundRecords(context, incoming, null));
+    return null;
+  }
+  const isPrimed = canPrime(version);
+  // A client that could not come back must not lose its answer to a gateway that is about to stop.
+  if (context.isDraining() && !isPrimed) refuse('DRAINING', 'This gateway is stopping; try again');
+  const leave = context.connections.reserve();
+  if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
+  try {
+    const tail = await tailOf(context, to.partition, request.signal);
+    const after = tail.position();
+    const anchor = tail.last();
+    if (anchor === null) return refuse('NO_OWNER', 'No worker has served this partition yet; try again');
+    const cursor = tail.cursor(session.id.key, after);
+    const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));
+    if (first === undefined) throw new TypeError('an append returned no offset');
+    const stream = requestStream(first);
+    const numbering = startNumbering(session.text, stream);
+    const { id } = idOf(body);
+    const primer = formatEventId({
+      epoch: session.id.epoch,
+      partition: to.partition,
+      offset: anchor.offset,
+      stream,
+      ...(id === undefined ? {} : { requestId: id }),
+      seq: numbering.seq,
+      tag: streamTag(session.text, stream),
+      crc: anchorChecksum(anchor),
+      chain: numbering.chain,
+    });
+    return new SseStream(context, {
+      session,
+      version,
+      tail,
+      cursor,
+      following: startFollowing(stream, null),
+      numbering,
+      pending: new Map(requests.map(([place, requestId]) => [first + place, requestId])),
+      sink,
+      signal: request.signal,
+      leave,
+      prelude: isPrimed ? [formatPrimer(primer, jitteredRetryMs(context))] : [],
+      isResumable: isPrimed,
+    });
+  } catch (error) {
+    leave();
+    throw error;
+  }
+}
+
+/** W3C Trace Context. What else a client writes there is not carried on. */
+const TRACEPARENT = /^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]{0,64})?$/;
+
+function traceparentOf(request: GatewayRequest): string | null {
+  const text = request.header('traceparent');
+  return text !== undefined && TRACEPARENT.test(text) ? text : null;
+}
+
+function inboundRecords(
+  context: GatewayContext,
+  { request, session, version, body }: Incoming,
+  after: number | null,
+): RecordInput[] {
+  const principal = principalTag(context.config.secrets, session.principal);
+  const { texts, isBatch } = body;
+  return texts.map((text, place) =>
+    makeRecord(INBOUND_TYPE.message, session.id.key, text, {
+      server: session.server,
+      principal,
+      protocolVersion: version,
+      batch: isBatch ? `${place}/${texts.length}` : null,
+      after: after === null ? null : String(after),
+      traceparent: traceparentOf(request),
+    }),
+  );
 }

@@ -1,4 +1,4 @@
-/** The session that a request names: verified by its own mac, age, epoch and end, with no look-up elsewhere. SPEC: GW-SESSION, GW-VERSION. */
+/** The session that a request names: verified by its own mac, age, epoch and end, with no look-up elsewhere. SPEC: GW-SESSION, GW-VERSION, GW-ENDED. */
 import { BATCH_VERSION, HTTP_HEADER, isAcceptedVersion, LEGACY_VERSIONS, verifySessionId } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
 import type { GatewayContext, SessionRef } from './context.ts';

@@ -7,6 +7,9 @@ import { listen } from './http/listen.ts';
 import type { Listening } from './http/listen.ts';
 import { createMcpApp } from './http/mcp-app.ts';
 
+const SPARE_SOCKETS = 1000;
+const ADMIN_SOCKETS = 100;
+
 export interface StartGatewayDeps extends GatewayDeps {
   renderMetrics(): Promise<string>;
 }
@@ -24,14 +27,27 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
   const core = await startGatewayCore(config, deps);
   const open: Listening[] = [];
   try {
-    const mcp = await listen(config.listen, '--listen', createMcpApp(config, core));
+    const { clock, logger } = deps;
+    const onError = (error: Error): void => {
+      logger.error('a socket could not be accepted', { error: error.message });
+    };
+    // Every open stream may have a second socket that posts; the rest is for those who only post.
+    const maxSockets = 2 * config.maxConnections + SPARE_SOCKETS;
+    const mcp = await listen(
+      { ...config.listen, flag: '--listen', clock, maxSockets, onError },
+      createMcpApp(config, core),
+    );
     open.push(mcp);
     const { renderMetrics } = deps;
     const admin =
       config.admin === null
         ? null
-        : await listen(config.admin, '--admin', createAdminListener({ isReady: () => core.isReady(), renderMetrics }));
+        : await listen(
+            { ...config.admin, flag: '--admin', clock, maxSockets: ADMIN_SOCKETS, onError },
+            createAdminListener({ isReady: () => core.isReady(), renderMetrics }),
+          );
     if (admin !== null) open.push(admin);
+    logger.info('gateway is listening', { url: mcp.url, adminUrl: admin?.url ?? null });
     let stopping: Promise<void> | null = null;
     const stop = async (drain: boolean): Promise<void> => {
       if (drain) await core.drain();

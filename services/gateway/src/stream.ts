@@ -1,13 +1,14 @@
 /**
  * One SSE connection: writes what the log says of one stream, in log order, each message once, until the stream ends,
  * the client goes, or another connection takes the stream. Nothing is written that was not read back from the log.
- * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW.
+ * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON.
  */
 import { follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
 import {
   anchorChecksum,
   canPrime,
+  classifyMessage,
   decodeText,
   encodeText,
   errorResponse,
@@ -17,8 +18,9 @@ import {
   streamTag,
   wireError,
 } from '@throughline/protocol';
-import type { JsonRpcErrorObject, JsonRpcId, LogRecord, StreamLabel } from '@throughline/protocol';
+import type { EventRecord, JsonRpcErrorObject, JsonRpcId, Offset, StreamLabel } from '@throughline/protocol';
 import type { CursorResult, PartitionTail, SessionCursor, TailEvent } from '@throughline/tail';
+import { RefusedError } from './answer-error.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { ResponseSink } from './exchange.ts';
@@ -31,16 +33,20 @@ export interface StreamOptions {
   readonly cursor: SessionCursor;
   readonly following: Following;
   readonly numbering: Numbering;
-  /** The requests that the stream answers, as far as known: an in-band error settles each. */
-  readonly pending: readonly JsonRpcId[];
+  /** The requests that the stream answers, as far as known, by their offset in `inbound`: an in-band error settles each. */
+  readonly pending: ReadonlyMap<Offset, JsonRpcId>;
   readonly sink: ResponseSink;
-  /** The client's connection is gone. */
+  /** The client's connection is gone: nothing is written any more. */
   readonly signal: AbortSignal;
+  /** This connection can no longer be told apart from a newer one: the client is asked to come back. */
+  readonly lost?: AbortSignal;
+  /** Gives back the connection's place. */
+  leave(): void;
   /** Written before anything else. */
   readonly prelude: readonly string[];
   readonly headers?: Readonly<Record<string, string>>;
-  /** Whether an id was sent in the prelude. */
-  readonly primed: boolean;
+  /** Whether the client can come back where it is: it has an id of this stream, or gets one in the prelude. */
+  readonly isResumable: boolean;
   /** Events read already, before the head was sent. */
   readonly first?: CursorResult;
 }
@@ -65,6 +71,11 @@ export function sseHead(
   };
 }
 
+/** Clients add no jitter of their own: all of them would come back at once. */
+export function jitteredRetryMs({ config, random }: GatewayContext): number {
+  return config.retryMs * (0.75 + random.unit() / 2);
+}
+
 export class SseStream {
   readonly #context: GatewayContext;
   readonly #options: StreamOptions;
@@ -72,10 +83,11 @@ export class SseStream {
   readonly #tag: Uint8Array;
   readonly #requestId: JsonRpcId | undefined;
   readonly #epoch: string;
+  readonly #pending: Map<Offset, JsonRpcId>;
   #following: Following;
   #numbering: Numbering;
-  #resumable: boolean;
-  #draining = false;
+  #isResumable: boolean;
+  #drain: 'no' | 'when-resumable' | 'now' = 'no';
   #lastWriteMs = 0;
   #lastIdMs = 0;
   #buffer = '';
@@ -85,27 +97,30 @@ export class SseStream {
     this.#options = options;
     this.#following = options.following;
     this.#numbering = options.numbering;
-    this.#resumable = options.primed;
+    this.#isResumable = options.isResumable;
+    this.#pending = new Map(options.pending);
     this.#tag = streamTag(options.session.text, options.following.stream);
-    this.#requestId = options.pending.length === 1 ? options.pending[0] : undefined;
+    this.#requestId = options.pending.size === 1 ? [...options.pending.values()][0] : undefined;
     this.#epoch = options.session.id.epoch;
   }
 
-  /** Runs the connection to its end. Never rejects. */
-  async run(): Promise<void> {
+  /** Runs the connection to its end; resolves with the status. Never rejects. */
+  async run(): Promise<number> {
     const { context, options } = { context: this.#context, options: this.#options };
     const remove = context.connections.add({
-      isResumable: () => this.#resumable,
-      closeForDrain: () => {
-        this.#draining = true;
-        this.#stop.abort();
+      closeForDrain: (when) => {
+        if (this.#drain !== 'now') this.#drain = when;
+        if (when === 'now' || this.#isResumable) this.#stop.abort();
       },
     });
     const onGone = (): void => {
       this.#stop.abort();
     };
-    options.signal.addEventListener('abort', onGone, { once: true });
-    if (options.signal.aborted) onGone();
+    const ends = options.lost === undefined ? [options.signal] : [options.signal, options.lost];
+    for (const signal of ends) {
+      signal.addEventListener('abort', onGone, { once: true });
+      if (signal.aborted) onGone();
+    }
     try {
       options.sink.head(200, sseHead(context, options.session, options.headers));
       this.#lastWriteMs = this.#lastIdMs = context.clock.monoMs();
@@ -118,10 +133,12 @@ export class SseStream {
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
     } finally {
-      options.signal.removeEventListener('abort', onGone);
-      remove();
+      for (const signal of ends) signal.removeEventListener('abort', onGone);
       options.sink.end();
+      remove();
+      options.leave();
     }
+    return 200;
   }
 
   async #pump(): Promise<void> {
@@ -162,7 +179,7 @@ export class SseStream {
         case 'skip':
           continue;
         case 'deliver':
-          this.#deliver(event);
+          if (!this.#deliver(event)) break;
           if (!step.end) {
             if (this.#buffer.length > FLUSH_LENGTH) await this.#flush();
             if (this.#stop.signal.aborted) return this.#stopped();
@@ -173,7 +190,9 @@ export class SseStream {
           this.#meetOwnAttachment(event);
           continue;
         case 'close':
-          this.#buffer += formatRetry(this.#retryMs());
+          // A client without an id could not come back for the rest.
+          if (!this.#isResumable) continue;
+          this.#buffer += formatRetry(jitteredRetryMs(this.#context));
           break;
         case 'superseded':
           this.#buffer += formatComment('superseded by a newer connection');
@@ -191,14 +210,39 @@ export class SseStream {
     return true;
   }
 
-  #deliver(tailEvent: TailEvent): void {
+  /** Writes a message; `false` if it cannot be read and its stream is over. */
+  #deliver(tailEvent: TailEvent): boolean {
     const { event } = tailEvent;
-    const data = normalizeData(readableData(event.record, event.owner !== null));
+    const data = readMessage(event);
+    if (data === null) {
+      const { partition } = this.#options.session.id;
+      this.#context.logger.warn('a record holds no JSON-RPC message', { partition, offset: event.offset });
+      const error = wireError('INTERNAL', `The record at offset ${event.offset} holds no JSON-RPC message`);
+      if (this.#following.stream.kind === 'request') {
+        this.#failPending(error);
+        return false;
+      }
+      // A standalone stream goes on: what stands in for the message is the same on every replica, so are number and chain.
+      this.#write(tailEvent, JSON.stringify(errorResponse(null, error)));
+      return true;
+    }
+    this.#write(tailEvent, data);
+    if (event.body.type === 'message' && event.body.answers !== null) this.#pending.delete(event.body.answers);
+    return true;
+  }
+
+  #write(event: TailEvent, data: string): void {
     this.#numbering = nextNumbering(this.#numbering, encodeText(data));
-    this.#buffer += formatEvent(this.#id(event.offset, tailEvent.checksum()), data);
-    this.#resumable = true;
-    this.#lastIdMs = this.#context.clock.monoMs();
+    this.#buffer += formatEvent(this.#id(event.event.offset, event.checksum()), data);
+    this.#idSent();
     this.#context.metrics.add('throughline_gateway_events_total');
+  }
+
+  /** The client can come back: what waited for that may happen. */
+  #idSent(): void {
+    this.#isResumable = true;
+    this.#lastIdMs = this.#context.clock.monoMs();
+    if (this.#drain === 'when-resumable') this.#stop.abort();
   }
 
   /** The border between replayed and live. From here the client's cursor may move on to this connection's own attachment. */
@@ -209,9 +253,8 @@ export class SseStream {
   }
 
   #moveCursor(id: string): void {
-    this.#buffer += formatPrimer(id, this.#retryMs());
-    this.#resumable = true;
-    this.#lastIdMs = this.#context.clock.monoMs();
+    this.#buffer += formatPrimer(id, jitteredRetryMs(this.#context));
+    this.#idSent();
   }
 
   async #keepAlive(): Promise<boolean> {
@@ -230,8 +273,16 @@ export class SseStream {
   /** Retention has passed this connection: the same decision as at the start of a resume, told in-band. */
   async #refuseGap(start: number, end: number): Promise<boolean> {
     const { session } = this.#options;
+    try {
+      await endSession(this.#context, session, 'resumption-rejected');
+    } catch (error) {
+      // Not told before it is recorded: the client comes back and is refused then.
+      if (!(error instanceof RefusedError)) throw error;
+      this.#buffer += formatRetry(jitteredRetryMs(this.#context));
+      await this.#flush();
+      return false;
+    }
     this.#context.metrics.add('throughline_gateway_resumes_total', 1, { outcome: 'gap' });
-    await endSession(this.#context, session, 'resumption-rejected');
     const available = { epoch: this.#epoch, start, end };
     this.#failPending(
       resumptionError({
@@ -244,16 +295,18 @@ export class SseStream {
     return false;
   }
 
+  /** The last words when this side ends the connection. */
   async #stopped(): Promise<boolean> {
+    const { epoch } = this.#context.current();
     if (this.#options.signal.aborted) return false;
-    if (this.#draining) {
-      this.#buffer += formatRetry(this.#retryMs());
-    } else if (this.#context.current().epoch !== this.#epoch) {
+    if (epoch !== this.#epoch) {
+      this.#failPending(resumptionError({ reason: 'epoch-mismatch', requested: '', available: { epoch } }));
+    } else if (this.#isResumable) {
+      this.#buffer += formatRetry(jitteredRetryMs(this.#context));
+    } else {
       this.#failPending(
-        resumptionError({
-          reason: 'epoch-mismatch',
-          requested: '',
-          available: { epoch: this.#context.current().epoch },
+        wireError('APPEND_UNKNOWN', 'This gateway stopped before the answer came: the call may run', {
+          mayHaveRun: true,
         }),
       );
     }
@@ -262,9 +315,8 @@ export class SseStream {
   }
 
   #failPending(error: JsonRpcErrorObject): void {
-    const { following, pending } = this.#options;
-    if (following.stream.kind !== 'request') return;
-    this.#buffer += terminalEvents(this.#idParts(), pending, error);
+    if (this.#following.stream.kind !== 'request') return;
+    this.#buffer += terminalEvents(this.#idParts(), [...this.#pending.values()], error);
   }
 
   #idParts(): TerminalId {
@@ -293,27 +345,23 @@ export class SseStream {
     });
   }
 
-  /** Clients add no jitter of their own: all of them would come back at once. */
-  #retryMs(): number {
-    const { config, random } = this.#context;
-    return config.retryMs * (0.75 + random.unit() / 2);
-  }
-
   async #flush(): Promise<void> {
-    if (this.#buffer === '') return;
+    const { sink, signal } = this.#options;
     const text = this.#buffer;
     this.#buffer = '';
+    if (text === '' || signal.aborted) return;
     this.#lastWriteMs = this.#context.clock.monoMs();
-    if (!this.#options.sink.write(text)) await this.#options.sink.drained();
+    if (!sink.write(text)) await sink.drained(this.#stop.signal);
   }
 }
 
+/** Characters that wait to be written at most, beside the last event. */
 const FLUSH_LENGTH = 64 * 1024;
 
 interface TerminalId {
   readonly epoch: string;
   readonly partition: number;
-  readonly offset: number;
+  readonly offset: Offset;
   readonly stream: StreamLabel;
   readonly tag: Uint8Array;
 }
@@ -328,19 +376,15 @@ export function terminalEvents(id: TerminalId, pending: readonly JsonRpcId[], er
 }
 
 /**
- * The payload of a message. What an owner wrote is JSON by construction; what a foreign producer wrote is checked, and
- * replaced by an error that says so, the same on every replica.
+ * The payload of a message; `null` if the record holds none. What an owner wrote is JSON by construction; what a foreign
+ * producer wrote is checked.
  */
-function readableData(record: LogRecord, owned: boolean): string {
+function readMessage({ record, owner }: EventRecord): string | null {
   const text = record.value === null ? '' : decodeText(record.value);
-  if (owned) return text;
+  if (owner !== null) return normalizeData(text);
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null) return text;
+    return 'fault' in classifyMessage(JSON.parse(text)) ? null : normalizeData(text);
   } catch {
-    // Falls through to the replacement.
+    return null;
   }
-  return JSON.stringify(
-    errorResponse(null, wireError('INTERNAL', `The record at offset ${record.offset} holds no JSON-RPC message`)),
-  );
 }

@@ -9,7 +9,7 @@ const MAX_STREAMS = 10_000;
 
 export class TakeoverLimit {
   readonly #clock: Clock;
-  readonly #recent = new Map<string, number[]>();
+  readonly #recent = new Map<string, readonly number[]>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -18,8 +18,9 @@ export class TakeoverLimit {
   /** Resolves when the connection may attach, or `signal` fires. */
   async admit(stream: string, signal: AbortSignal): Promise<void> {
     const now = this.#clock.monoMs();
-    const times = (this.#recent.get(stream) ?? []).filter((time) => now - time < WINDOW_MS);
-    times.push(now);
+    const recent = (this.#recent.get(stream) ?? []).filter((time) => now - time < WINDOW_MS);
+    // Only the newest matter, however many come.
+    const times = [...recent, now].slice(-(FREE_IN_WINDOW + 1));
     // Re-inserting keeps the map in order of use, so the oldest goes first.
     this.#recent.delete(stream);
     this.#recent.set(stream, times);

@@ -55,6 +55,13 @@ export const WorkerConfigSchema = z.strictObject({
     .min(50)
     .default(4000)
     .describe('Milliseconds without a heartbeat after which a worker counts as gone.'),
+  maxSessionsPerPrincipal: z
+    .int()
+    .min(1)
+    .default(10_000)
+    .describe(
+      'Server instances of one principal in this worker, over all servers; without authentication all clients are one.',
+    ),
   maxRunning: z.int().min(1).default(256).describe('Requests that run at once in this worker.'),
   maxRunningPerSession: z.int().min(1).default(32).describe('Requests that run at once in one session.'),
   maxQueuedPerSession: z

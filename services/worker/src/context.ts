@@ -5,6 +5,8 @@ import type { Logger, Metrics } from '@throughline/telemetry';
 import type { WorkerConfig } from './config.ts';
 import type { McpHost } from './host/host.ts';
 import type { ToolCatalog } from './consume/tool-catalog.ts';
+import type { InstanceSeats } from './instance-seats.ts';
+import type { RunningPlaces } from './running-places.ts';
 
 export interface WorkerDeps {
   readonly log: Log;
@@ -21,25 +23,12 @@ export interface WorkerContext extends WorkerDeps {
   readonly worker: string;
   readonly meta: Meta;
   readonly catalogs: ReadonlyMap<string, ToolCatalog>;
-  /** Places for running requests and for hosted instances, over all partitions. */
-  readonly load: WorkerLoad;
+  /** Bounds over all partitions of this worker. */
+  readonly places: RunningPlaces;
+  readonly seats: InstanceSeats;
 }
 
-/** Counts over all partitions of this worker. */
-export class WorkerLoad {
-  running = 0;
-  sessions = 0;
-  readonly sessionsByServer = new Map<string, number>();
-  /** Called when a running request has left its place. */
-  readonly onFree = new Set<() => void>();
-
-  free(): void {
-    this.running--;
-    for (const wake of this.onFree) wake();
-  }
-
-  addSession(server: string, by: 1 | -1): void {
-    this.sessions += by;
-    this.sessionsByServer.set(server, (this.sessionsByServer.get(server) ?? 0) + by);
-  }
+/** What a log line says of an error. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

@@ -4,13 +4,16 @@ import type { Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
 import { Meta } from '@throughline/tail';
+import { ackWithin } from './ack-within.ts';
 import { Heartbeat } from './claim/heartbeat.ts';
-import { PartitionOwner } from './claim/partition-owner.ts';
+import { CLOSE_DEADLINE_MS, PartitionOwner } from './claim/partition-owner.ts';
 import type { WorkerConfig } from './config.ts';
 import { ToolCatalog } from './consume/tool-catalog.ts';
 import type { ToolEffects } from './consume/tool-catalog.ts';
-import { WorkerLoad } from './context.ts';
+import { errorText } from './context.ts';
 import type { WorkerContext, WorkerDeps } from './context.ts';
+import { InstanceSeats } from './instance-seats.ts';
+import { RunningPlaces } from './running-places.ts';
 
 export interface StartWorkerDeps extends WorkerDeps {
   /** What a probe found of the servers' tools, by server: it spares the caution with tools whose annotations are not known yet. */
@@ -40,7 +43,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     onError: (error) => {
       logger.warn('log read failed; trying again', {
         topic: 'meta',
-        error: error instanceof Error ? error.message : String(error),
+        error: errorText(error),
       });
     },
   });
@@ -67,10 +70,15 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     worker,
     meta,
     catalogs,
-    load: new WorkerLoad(),
+    places: new RunningPlaces(config.maxRunning),
+    seats: new InstanceSeats({
+      server: (name) => config.servers[name]?.maxSessions ?? 0,
+      principal: config.maxSessionsPerPrincipal,
+    }),
   };
   const owners = new Map<Partition, PartitionOwner>();
-  const leaving = new Set<Promise<void>>();
+  /** Those that are being left; a partition that comes back waits for them. */
+  const leaving = new Map<Partition, PartitionOwner>();
   const ownedPartitions = (): readonly Partition[] =>
     [...owners].filter(([, owner]) => owner.isOwned()).map(([partition]) => partition);
   const heartbeat = new Heartbeat(context, () => (isFull(context) ? [] : ownedPartitions()));
@@ -90,10 +98,16 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     for (const [partition, owner] of owners) {
       if (assigned.includes(partition)) continue;
       owners.delete(partition);
-      track(leaving, owner.leave(config.drainMs));
+      leaving.set(partition, owner);
+      void owner.leave(config.drainMs).then(() => {
+        if (leaving.get(partition) === owner) leaving.delete(partition);
+      });
     }
-    for (const partition of assigned)
-      if (!owners.has(partition)) owners.set(partition, new PartitionOwner({ context, partition, onOwned }));
+    for (const partition of assigned) {
+      if (owners.has(partition)) continue;
+      const after = leaving.get(partition)?.leave(config.drainMs) ?? Promise.resolve();
+      owners.set(partition, new PartitionOwner({ context, partition, after, onOwned }));
+    }
     for (const wake of changed) wake();
   };
   await heartbeat.beat();
@@ -102,6 +116,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     membership = await log.join({ group: GROUP, member: worker, onChange: assign });
     if (!assignedOnce) assign(membership.assigned());
   } catch (error) {
+    await Promise.all([...owners.values()].map((owner) => owner.abandon()));
     await heartbeat.stop();
     await meta.close();
     throw error;
@@ -122,12 +137,24 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   ready.dispose();
 
   const stop = async (drain: boolean): Promise<void> => {
-    await heartbeat.leave();
-    await membership.leave();
+    const all = [...owners.values(), ...leaving.values()];
     const drainMs = drain ? config.drainMs : 0;
-    await Promise.all([...[...owners.values()].map((owner) => owner.leave(drainMs)), ...leaving]);
-    await heartbeat.stop();
-    await meta.close();
+    // Whatever does not come to its end by then is given up: when the heartbeats have stopped, nobody waits for it.
+    const limit = deadline(clock, drain ? drainMs + 2 * CLOSE_DEADLINE_MS : 0);
+    limit.signal.addEventListener('abort', () => {
+      for (const owner of all) void owner.abandon();
+    });
+    try {
+      await heartbeat.leave();
+      const left = ackWithin(clock, CLOSE_DEADLINE_MS, membership.leave()).catch((error: unknown) => {
+        logger.warn('leaving the group failed', { worker, error: errorText(error) });
+      });
+      await Promise.all([left, ...all.map((owner) => owner.leave(drainMs))]);
+    } finally {
+      limit.dispose();
+      await heartbeat.stop();
+      await meta.close();
+    }
   };
   return {
     name: worker,
@@ -139,13 +166,6 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   };
 }
 
-function isFull({ config, load }: WorkerContext): boolean {
-  return Object.entries(config.servers).every(
-    ([name, { maxSessions }]) => (load.sessionsByServer.get(name) ?? 0) >= maxSessions,
-  );
-}
-
-function track(set: Set<Promise<void>>, work: Promise<void>): void {
-  set.add(work);
-  void work.finally(() => set.delete(work));
+function isFull({ config, seats }: WorkerContext): boolean {
+  return Object.keys(config.servers).every((name) => seats.isFull(name));
 }

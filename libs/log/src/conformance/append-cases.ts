@@ -66,7 +66,7 @@ export function appendCases(bench: GetBench): void {
     const read = await readAll(log, EVENTS, from);
     expect(read).toHaveLength(300);
     for (const who of ['0', '1', '2']) {
-      const own = read.filter((record) => new TextDecoder().decode(record.key!) === who).map(textOf);
+      const own = read.filter((record) => new TextDecoder().decode(record.key) === who).map(textOf);
       expect(own).toEqual(Array.from({ length: 100 }, (_, index) => String(index)));
     }
   });

@@ -10,15 +10,22 @@ type Step =
   | {
       readonly kind: 'read';
       readonly handle: number;
-      readonly place: number;
+      readonly place: Place;
       readonly maxBytes: number;
       readonly waitMs: number;
     }
-  | { readonly kind: 'evict'; readonly place: number };
+  | { readonly kind: 'evict'; readonly place: Place };
 
 const handle = fc.nat({ max: 1 });
-/** Per mille of the way from below the start to above the end. */
-const place = fc.nat({ max: 1000 });
+interface Place {
+  readonly from: 'start' | 'end';
+  readonly by: number;
+}
+/** Near the borders, where the truth is in several hands. */
+const place = fc.record({
+  from: fc.constantFrom('start' as const, 'end' as const, 'end' as const),
+  by: fc.integer({ min: -2, max: 9 }),
+});
 const steps = fc.array(
   fc.oneof(
     {
@@ -58,8 +65,7 @@ async function runStep(
   handles: readonly Log[],
   ref: PartitionRef,
 ): Promise<void> {
-  const position = (per: number): Offset =>
-    Math.max(0, Math.round(model.start - 1 + ((model.end - model.start + 2) * per) / 1000));
+  const position = ({ from, by }: Place): Offset => Math.max(0, from === 'start' ? model.start + by : model.end - by);
   switch (step.kind) {
     case 'append': {
       const inputs = step.values.map((value) => ({ key: null, value, headers: [] }));

@@ -77,7 +77,7 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
           batch = partition.read(first.next, maxBytes);
         } catch (error) {
           settle(() => {
-            reject(error as LogError);
+            reject(error instanceof Error ? error : new Error(String(error)));
           });
           return;
         }

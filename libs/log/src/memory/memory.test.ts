@@ -144,6 +144,19 @@ describe('memory log', () => {
     expect(told).toEqual({ a: [0, 1], b: [2, 3] });
   });
 
+  it('[LOG-GROUP-LEAVE] closing a log leaves its groups at once, without waiting for the lease', async () => {
+    const clock = createManualClock();
+    const store = createMemoryStore({ clock });
+    const doomed = openMemoryLog(store, { clock });
+    const seat = await openMemoryLog(store, { clock }).join({ group: 'g', member: 'a', onChange: () => undefined });
+    await doomed.join({ group: 'g', member: 'b', onChange: () => undefined });
+    await clock.advance(0);
+    expect(seat.assigned()).toEqual([0, 1]);
+    await doomed.close();
+    await clock.advance(0);
+    expect(seat.assigned()).toEqual([0, 1, 2, 3]);
+  });
+
   it('[LOG-GROUP-LEASE] an expired member comes back with its next renewal', async () => {
     const clock = createManualClock();
     const store = createMemoryStore({ clock, leaseMs: 3000 });

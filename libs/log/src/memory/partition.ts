@@ -4,6 +4,7 @@ import { toBase64Url } from '@throughline/protocol';
 import { outOfRange } from '../out-of-range.ts';
 import type { Bounds, ReadBatch } from '../port.ts';
 import { recordBytes } from '../record-size.ts';
+import { itemAt } from '../item-at.ts';
 
 interface Entry {
   readonly record: LogRecord;
@@ -47,7 +48,7 @@ export class MemoryPartition {
     let bytes = 0;
     let index = this.indexOf(position);
     for (; index < this.entries.length; index++) {
-      const entry = this.entries[index]!;
+      const entry = itemAt(this.entries, index);
       if (records.length > 0 && bytes + entry.bytes > maxBytes) break;
       records.push(entry.record);
       bytes += entry.bytes;
@@ -108,7 +109,7 @@ export class MemoryPartition {
     let high = this.entries.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.entries[middle]!.record.offset < offset) low = middle + 1;
+      if (itemAt(this.entries, middle).record.offset < offset) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -7,6 +7,7 @@ import type { LogDescription, PartitionRef } from '../port.ts';
 import { DEFAULT_MAX_RECORD_BYTES } from '../record-size.ts';
 import { MemoryGroup } from './group.ts';
 import { MemoryPartition } from './partition.ts';
+import { itemAt } from '../item-at.ts';
 
 export interface MemoryStoreOptions {
   /** Gives timestamps (wall) and leases (mono) of the store. */
@@ -90,7 +91,7 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
 
   const partition = (ref: PartitionRef): MemoryPartition => {
     checkRef(ref, partitions);
-    return topics.get(ref.topic)![ref.partition]!;
+    return itemAt(topics.get(ref.topic) ?? [], ref.partition);
   };
   const group = (name: string): MemoryGroup => {
     const known = groups.get(name) ?? new MemoryGroup(clock, partitions, leaseMs);
@@ -128,7 +129,7 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
         partition(ref).evictBefore(offset);
       },
       compact(topic) {
-        for (const part of topics.get(topic)!) part.compact(Infinity, clock.wallMs() - description.retentionMs);
+        for (const part of topics.get(topic) ?? []) part.compact(Infinity, clock.wallMs() - description.retentionMs);
       },
       failAppends(mode) {
         appendFault = mode;

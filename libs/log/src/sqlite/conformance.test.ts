@@ -1,17 +1,14 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { describeLogConformance } from '../conformance/index.ts';
 import type { Log } from '../port.ts';
 import { systemClock } from '../system.ts';
-import { openSqliteLogWithControls } from './index.ts';
 import type { SqliteControls } from './index.ts';
+import { makeScratchDirectory } from './scratch-directory.ts';
 
 describeLogConformance('sqlite', () => {
-  const directory = mkdtempSync(join(tmpdir(), 'log-'));
+  const scratch = makeScratchDirectory();
   const handles = new Map<Log, SqliteControls>();
   const open = async (): Promise<Log> => {
-    const { log, controls } = await openSqliteLogWithControls({ file: join(directory, 'log.db'), leaseMs: 600 });
+    const { log, controls } = await scratch.open({ leaseMs: 600 });
     handles.set(log, controls);
     return log;
   };
@@ -32,10 +29,7 @@ describeLogConformance('sqlite', () => {
     groupMs: 8000,
     isDurable: true,
     open,
-    async dispose() {
-      await Promise.all([...handles.keys()].map((log) => log.close()));
-      rmSync(directory, { recursive: true });
-    },
+    dispose: () => scratch.dispose(),
     async evict(ref, before) {
       await (await anyControls()).evictBefore(ref, before);
       await Promise.allSettled([...handles.keys()].map((log) => log.bounds(ref)));

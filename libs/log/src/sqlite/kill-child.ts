@@ -1,10 +1,10 @@
 /** A process that appends as fast as it can and says each ack, until it is killed. Arguments: file, name. */
 import { writeSync } from 'node:fs';
-import { openSqliteLog } from '@throughline/log/sqlite';
+import { openSqliteLog } from './index.ts';
 import { killRecord } from './kill-record.ts';
 
-const [file, name] = process.argv.slice(2);
-const log = await openSqliteLog({ file: file!, partitions: 2 });
+const [file = '', name = ''] = process.argv.slice(2);
+const log = await openSqliteLog({ file, partitions: 2 });
 
 /** Several callers a partition: what they append is committed in groups. */
 async function run(caller: string, partition: number): Promise<never> {

@@ -45,7 +45,7 @@ function random(seed: number): () => number {
 
 interface Doomed {
   /** Resolves with the first ack. */
-  readonly alive: Promise<void>;
+  readonly alive: Promise<null>;
   /** SIGKILL; resolves with what was acked before. */
   kill(): Promise<Ack[]>;
 }
@@ -56,7 +56,7 @@ function startChild(name: string): Doomed {
   });
   let said = '';
   let complaint = '';
-  const alive = Promise.withResolvers<void>();
+  const alive = Promise.withResolvers<null>();
   const ended = new Promise<void>((resolve) => {
     child.once('close', () => {
       alive.reject(new Error(`the child ended before it acked: ${complaint}`));
@@ -65,7 +65,7 @@ function startChild(name: string): Doomed {
   });
   child.stdout!.setEncoding('utf8').on('data', (text: string) => {
     said += text;
-    if (said.includes('\n')) alive.resolve();
+    if (said.includes('\n')) alive.resolve(null);
   });
   child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     complaint += text;
@@ -109,8 +109,8 @@ function check(acks: readonly Ack[], records: readonly LogRecord[], seed: number
   ).toEqual(records.map((_, index) => index));
   const next = new Map<string, string[]>();
   for (const record of records) {
-    const caller = new TextDecoder().decode(record.key!);
-    const name = new TextDecoder().decode(record.value!).split(' ')[0]!;
+    const caller = new TextDecoder().decode(record.key);
+    const name = new TextDecoder().decode(record.value).split(' ')[0]!;
     next.set(caller, [...(next.get(caller) ?? []), name]);
   }
   for (const [caller, names] of next) {

@@ -12,11 +12,11 @@ export interface WorkerSettings {
   readonly compactionGraceMs: number;
   /** How long an append may wait for other processes' writes. */
   readonly busyMs: number;
-  /** Two 32-bit words: a count of messages sent (the worker sleeps on it) and 1 once the log is closing. */
+  /** One 32-bit word at {@link SENT}: a count of messages sent. The worker sleeps on it. */
   readonly signals: SharedArrayBuffer;
 }
 
-export const SIGNAL = { sent: 0, closing: 1 } as const;
+export const SENT = 0;
 
 /** An error on its way between threads. */
 export interface Fault {

@@ -6,6 +6,9 @@ import type { Log } from '../port.ts';
 import { openSqliteLogWithControls } from './index.ts';
 import type { SqliteControls, SqliteLogOptions } from './index.ts';
 
+// Each log starts a thread, and each thread would strip the types of its sources anew.
+process.env['NODE_COMPILE_CACHE'] ??= join(tmpdir(), 'throughline-compile-cache');
+
 export interface ScratchDirectory {
   readonly file: string;
   path(name: string): string;

@@ -4,6 +4,7 @@
  */
 import type { LogRecord, Offset } from '@throughline/protocol';
 import { recordBytes } from '../record-size.ts';
+import { itemAt } from '../item-at.ts';
 
 export class SlotFeed {
   /** True while the worker tells of everything at or after `end`. */
@@ -29,7 +30,7 @@ export class SlotFeed {
     let last = first;
     let bytes = 0;
     while (last < this.records.length) {
-      bytes += this.sizes[last]!;
+      bytes += itemAt(this.sizes, last);
       if (last > first && bytes > maxBytes) break;
       last++;
     }
@@ -61,7 +62,7 @@ export class SlotFeed {
     if (this.bytes <= this.maxBytes) return;
     let drop = 0;
     // By half the bound: so that not every record pays for moving all others.
-    while (this.bytes > this.maxBytes / 2 && drop < this.records.length) this.bytes -= this.sizes[drop++]!;
+    while (this.bytes > this.maxBytes / 2 && drop < this.records.length) this.bytes -= itemAt(this.sizes, drop++);
     this.drop(drop);
   }
 
@@ -74,7 +75,7 @@ export class SlotFeed {
       return;
     }
     const drop = this.indexOf(start);
-    for (let index = 0; index < drop; index++) this.bytes -= this.sizes[index]!;
+    for (let index = 0; index < drop; index++) this.bytes -= itemAt(this.sizes, index);
     this.drop(drop);
     this.start = start;
   }
@@ -103,7 +104,7 @@ export class SlotFeed {
     let high = this.records.length;
     while (low < high) {
       const middle = (low + high) >> 1;
-      if (this.records[middle]!.offset < position) low = middle + 1;
+      if (itemAt(this.records, middle).offset < position) low = middle + 1;
       else high = middle;
     }
     return low;

@@ -13,6 +13,7 @@ import { SlotFeed } from './slot-feed.ts';
 import { MAX_PARTITIONS, slotCount, slotOf } from './slots.ts';
 import { startWorkerLink } from './worker-link.ts';
 import type { WorkerLink } from './worker-link.ts';
+import { itemAt } from '../item-at.ts';
 
 export interface SqliteLogOptions {
   /** Made (mode 0600) if it does not exist; its directory must. `-wal` and `-shm` files lie beside it. */
@@ -79,7 +80,7 @@ export async function openSqliteLogWithControls(
   const onEvent = (event: WorkerEvent): void => {
     switch (event.kind) {
       case 'push': {
-        const feed = feeds[event.slot]!;
+        const feed = itemAt(feeds, event.slot);
         feed.isWatched = false;
         if (feed.end !== event.position) feed.reset(event.position);
         if (event.bytes !== null) feed.extend(readRows(event.bytes, event.count), event.next);
@@ -88,14 +89,14 @@ export async function openSqliteLogWithControls(
       }
       case 'batch': {
         if (!event.isWatched) return;
-        const feed = feeds[event.slot]!;
+        const feed = itemAt(feeds, event.slot);
         if (feed.end !== event.next) feed.reset(event.next);
         feed.isWatched = true;
         wake(feed);
         return;
       }
       case 'started': {
-        const feed = feeds[event.slot]!;
+        const feed = itemAt(feeds, event.slot);
         feed.trimBefore(event.start);
         wake(feed);
         return;
@@ -123,9 +124,9 @@ export async function openSqliteLogWithControls(
     },
     { clock, maxQueuedBytes: options.maxQueuedBytes ?? 128 * 1024 * 1024 },
     {
-      wantsBytes: (slot) => feeds[slot]!.isWatched,
+      wantsBytes: (slot) => itemAt(feeds, slot).isWatched,
       onAppended(slot, first, timestampMs, count, sent) {
-        const feed = feeds[slot]!;
+        const feed = itemAt(feeds, slot);
         // Elsewhere than at our end: others appended before, and the worker pushes all of it.
         if (!feed.isWatched || feed.end !== first) return;
         if (sent === null) feed.reset(first + count);
@@ -214,7 +215,7 @@ export async function openSqliteLogWithControls(
     const { maxBytes = DEFAULT_READ_BYTES, waitMs = 0, signal } = options;
     const slot = slotFor(from);
     checkPosition(position);
-    const feed = feeds[slot]!;
+    const feed = itemAt(feeds, slot);
     const untilMs = waitMs > 0 ? clock.monoMs() + waitMs : 0;
     let leftMs = waitMs;
     let at = position;

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { eventually } from '../conformance/index.ts';
 import { sleep } from '../clock.ts';
 import type { Clock } from '../clock.ts';
+import { hasLogCode } from '../errors.ts';
 import type { Log, PartitionRef } from '../port.ts';
 import { systemClock } from '../system.ts';
 import { makeScratchDirectory } from './scratch-directory.ts';
@@ -292,6 +293,43 @@ describe('sqlite log: time', () => {
     await controls.sweep();
     expect(await offsetsOf(log, META)).toEqual([4, 5]);
     expect((await log.read(META, 0)).records.map(({ offset }) => offset)).toEqual([4, 5]);
+    await log.append(META, [record(null, 'a'), record(null, 'b')]);
+    clock.wall += 10_001;
+    await controls.sweep();
+    await log.close();
+    // Keys that are gone leave nothing behind, or a log with many short sessions would grow for ever.
+    const db = new DatabaseSync(scratch.file, { readOnly: true });
+    const left = db.prepare('SELECT (SELECT count(*) FROM newest) + (SELECT count(*) FROM garbage) AS count').get();
+    db.close();
+    expect(left).toMatchObject({ count: 0 });
+  });
+
+  it('[LOG-EVICTED] a process that waits at the end learns that others evicted what it has in memory', async () => {
+    const [here, there] = [await scratch.open(), await scratch.open()];
+    // From its first wait in earnest on, what this process appends is kept in memory for its readers.
+    expect((await here.log.read(EVENTS, 0, { waitMs: 300 })).records).toEqual([]);
+    await here.log.append(EVENTS, [record('a'), record('b')]);
+    expect((await here.log.read(EVENTS, 0)).records).toHaveLength(2);
+    const signal = AbortSignal.timeout(10_000);
+    const idle = expect(here.log.read(EVENTS, 2, { waitMs: 60_000, signal })).rejects.toThrow();
+    await there.controls.evictBefore(EVENTS, 1);
+    await eventually(systemClock, 'offset 0 is refused', async () =>
+      here.log.read(EVENTS, 0).then(
+        () => false,
+        (error: unknown) => hasLogCode(error, 'OFFSET_OUT_OF_RANGE'),
+      ),
+    );
+    await here.log.close();
+    await idle;
+  });
+
+  it('[LOG-GROUP-LEAVE] closing a log leaves its groups at once, without waiting for the lease', async () => {
+    const [here, there] = [await scratch.open({ leaseMs: 60_000 }), await scratch.open({ leaseMs: 60_000 })];
+    await there.log.join({ group: 'g', member: 'b', onChange: () => undefined });
+    const seat = await here.log.join({ group: 'g', member: 'a', onChange: () => undefined });
+    expect(seat.assigned()).toEqual([2, 3]);
+    await there.log.close();
+    await eventually(systemClock, 'the other has all', () => seat.assigned().length === 4);
   });
 
   it('[LOG-GROUP-LEASE] a member left by a process that died long ago is no obstacle to the next one', async () => {

@@ -9,12 +9,13 @@ import type { AppendOutcome, QueuedAppend, SlotAppend } from './appender.ts';
 import { createChores } from './chores.ts';
 import type { OpenDatabase } from './database.ts';
 import { createLeaseTable } from './lease-table.ts';
-import { SIGNAL } from './messages.ts';
+import { SENT } from './messages.ts';
 import type { Call, Fault, FromWorker, ToWorker, WorkerEvent, WorkerSettings } from './messages.ts';
 import { createPollPace } from './poll-pace.ts';
 import { createReader } from './reader.ts';
 import { writeRows } from './record-codec.ts';
 import { say, unavailableFault } from './sqlite-error.ts';
+import { itemAt } from '../item-at.ts';
 
 /** Bounds of one transaction. */
 const GROUP_APPENDS = 1024;
@@ -74,7 +75,6 @@ export function createWorkerCore(
   let isBusy = false;
   let closingId: number | null = null;
 
-  const isClosing = (): boolean => Atomics.load(signals, SIGNAL.closing) === 1;
   const fail = (ids: readonly number[], fault: Fault): void => {
     events.push({ kind: 'failed', ids, fault });
   };
@@ -96,12 +96,12 @@ export function createWorkerCore(
       const deadlineMs = performance.now() + settings.busyMs;
       for (let at = 0; at < heads.length; at += 5)
         appends.push({
-          id: heads[at]!,
-          slot: heads[at + 1]!,
+          id: itemAt(heads, at),
+          slot: itemAt(heads, at + 1),
           bytes: buffer,
-          at: heads[at + 2]!,
-          count: heads[at + 3]!,
-          size: heads[at + 4]!,
+          at: itemAt(heads, at + 2),
+          count: itemAt(heads, at + 3),
+          size: itemAt(heads, at + 4),
           wallMs,
           deadlineMs,
         });
@@ -132,13 +132,6 @@ export function createWorkerCore(
   const commit = (): void => {
     isBusy = false;
     if (appends.length === 0) return;
-    if (isClosing()) {
-      fail(
-        appends.splice(0).map((queued) => queued.id),
-        CLOSED,
-      );
-      return;
-    }
     const group = nextGroup();
     const outcome = attempt(group);
     if (outcome.kind === 'busy') {
@@ -368,11 +361,11 @@ export function createWorkerCore(
       events.push({ kind: 'opened', clusterId, partitions });
       send();
       for (;;) {
-        const sent = Atomics.load(signals, SIGNAL.sent);
+        const sent = Atomics.load(signals, SENT);
         turn();
         if (closingId !== null) break;
         const ms = sleepMs();
-        if (ms > 0) Atomics.wait(signals, SIGNAL.sent, sent, ms);
+        if (ms > 0) Atomics.wait(signals, SENT, sent, ms);
       }
       close(closingId);
     },

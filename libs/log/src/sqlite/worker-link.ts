@@ -1,11 +1,12 @@
 /** The way to the worker: gathers what is said in one turn of the event loop, settles what comes back, and ends in bounded time. */
-import { MessageChannel, Worker } from 'node:worker_threads';
+import { MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import type { Offset, RecordInput } from '@throughline/protocol';
 import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
+import { itemAt } from '../item-at.ts';
 import type { Appended } from '../port.ts';
-import { SIGNAL } from './messages.ts';
+import { SENT } from './messages.ts';
 import type { Call, FromWorker, ToWorker, WorkerEvent, WorkerSettings } from './messages.ts';
 import { framedBytes, writeRecord } from './record-codec.ts';
 import { workerFile } from './worker-file.ts';
@@ -22,8 +23,10 @@ export interface SentBytes {
 }
 
 interface PendingAppend {
+  readonly id: number;
   readonly slot: number;
-  readonly records: readonly RecordInput[] | null;
+  /** Empty once they were sent: the bytes are the worker's then. */
+  records: readonly RecordInput[];
   readonly count: number;
   readonly bytes: number;
   sent: SentBytes | null;
@@ -66,7 +69,7 @@ export async function startWorkerLink(
   listener: LinkListener,
 ): Promise<{ link: WorkerLink; clusterId: string; partitions: number }> {
   const { clock } = options;
-  const shared = new SharedArrayBuffer(8);
+  const shared = new SharedArrayBuffer(4);
   const signals = new Int32Array(shared);
   const { port1: port, port2: workerPort } = new MessageChannel();
   const worker = new Worker(workerFile(), {
@@ -92,7 +95,7 @@ export async function startWorkerLink(
       },
     ],
   ]);
-  let unsent: number[] = [];
+  let unsent: PendingAppend[] = [];
   let calls: Call[] = [];
   let queuedBytes = 0;
   let lastId = 0;
@@ -109,9 +112,9 @@ export async function startWorkerLink(
 
   const handle = ({ acks, events }: FromWorker): void => {
     for (let at = 0; at < acks.length; at += 3) {
-      const first = acks[at + 1]!;
-      const timestampMs = acks[at + 2]!;
-      const pending = settleAppend(acks[at]!);
+      const first = itemAt(acks, at + 1);
+      const timestampMs = itemAt(acks, at + 2);
+      const pending = settleAppend(itemAt(acks, at));
       if (pending === null) continue;
       listener.onAppended(pending.slot, first, timestampMs, pending.count, pending.sent);
       pending.resolve({ offsets: Array.from({ length: pending.count }, (_, index) => first + index), timestampMs });
@@ -154,8 +157,14 @@ export async function startWorkerLink(
 
   const onGone = (cause?: unknown): void => {
     if (broken !== null) return;
+    // Its end can be known before its last words are: acks and refusals that it sent count.
+    for (;;) {
+      const last = receiveMessageOnPort(port) as { readonly message: FromWorker } | undefined;
+      if (last === undefined) break;
+      handle(last.message);
+    }
     broken = new LogError('LOG_UNAVAILABLE', 'the thread that keeps the log has stopped', {}, cause);
-    for (const id of unsent) settleAppend(id)?.reject(notSent());
+    for (const { id } of unsent) settleAppend(id)?.reject(notSent());
     for (const id of [...pendingAppends.keys()])
       settleAppend(id)?.reject(new LogError('APPEND_UNKNOWN', 'the thread that keeps the log has stopped', {}, cause));
     for (const pending of pendingCalls.values()) pending.reject(broken);
@@ -168,41 +177,35 @@ export async function startWorkerLink(
   const flush = (): void => {
     isFlushing = false;
     if (broken !== null) return;
-    const ids = unsent;
+    const queued = unsent;
     const said = calls;
     unsent = [];
     calls = [];
-    if (ids.length === 0 && said.length === 0) return;
-    const { appends, bytes } = encode(ids);
+    if (queued.length === 0 && said.length === 0) return;
+    const { appends, bytes } = encode(queued);
     const message: ToWorker = { appends, bytes, wallMs: clock.wallMs(), calls: said };
     port.postMessage(message, bytes === null ? [] : [bytes.buffer as ArrayBuffer]);
-    Atomics.add(signals, SIGNAL.sent, 1);
-    Atomics.notify(signals, SIGNAL.sent);
+    Atomics.add(signals, SENT, 1);
+    Atomics.notify(signals, SENT);
   };
 
-  const encode = (ids: readonly number[]): { appends: number[]; bytes: Uint8Array | null } => {
+  const encode = (queued: readonly PendingAppend[]): { appends: number[]; bytes: Uint8Array | null } => {
+    if (queued.length === 0) return { appends: [], bytes: null };
     const appends: number[] = [];
-    const queued = ids.map((id) => [id, pendingAppends.get(id)!] as const);
-    const total = queued.reduce((sum, [, pending]) => sum + pending.bytes, 0);
-    if (total === 0) return { appends, bytes: null };
-    const bytes = Buffer.allocUnsafeSlow(total);
-    let at = 0;
-    let isWanted = false;
-    for (const [id, pending] of queued) {
-      const start = at;
-      for (const record of pending.records!) at = writeRecord(bytes, at, record);
-      appends.push(id, pending.slot, start, pending.count, at - start);
-      isWanted ||= listener.wantsBytes(pending.slot);
-    }
+    const bytes = Buffer.allocUnsafeSlow(queued.reduce((sum, pending) => sum + pending.bytes, 0));
     // The sent memory goes to the worker; who reads along in this process needs a copy.
-    const kept = isWanted ? Buffer.from(bytes) : null;
-    queued.forEach(([id, pending], index) => {
-      pendingAppends.set(id, {
-        ...pending,
-        records: null,
-        sent: kept === null ? null : { buffer: kept, at: appends[index * 5 + 2]! },
-      });
-    });
+    const kept = queued.some((pending) => listener.wantsBytes(pending.slot))
+      ? Buffer.allocUnsafeSlow(bytes.length)
+      : null;
+    let at = 0;
+    for (const pending of queued) {
+      const start = at;
+      for (const record of pending.records) at = writeRecord(bytes, at, record);
+      appends.push(pending.id, pending.slot, start, pending.count, at - start);
+      pending.records = [];
+      if (kept !== null) pending.sent = { buffer: kept, at: start };
+    }
+    kept?.set(bytes);
     return { appends, bytes };
   };
 
@@ -222,7 +225,7 @@ export async function startWorkerLink(
       }
       const id = ++lastId;
       pendingCalls.set(id, { resolve, reject });
-      calls.push({ ...body, id } as Call);
+      calls.push({ ...body, id });
       scheduleFlush();
     });
 
@@ -251,13 +254,13 @@ export async function startWorkerLink(
           }
           const id = ++lastId;
           queuedBytes += bytes;
-          pendingAppends.set(id, { slot, records, count: records.length, bytes, sent: null, resolve, reject });
-          unsent.push(id);
+          const pending = { id, slot, records, count: records.length, bytes, sent: null, resolve, reject };
+          pendingAppends.set(id, pending);
+          unsent.push(pending);
           scheduleFlush();
         }),
       async close() {
-        Atomics.store(signals, SIGNAL.closing, 1);
-        for (const id of unsent) settleAppend(id)?.reject(closedBeforeSent());
+        for (const { id } of unsent) settleAppend(id)?.reject(closedBeforeSent());
         unsent = [];
         let cancel = (): void => undefined;
         const late = new Promise<void>((resolve) => {

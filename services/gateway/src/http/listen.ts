@@ -1,7 +1,8 @@
-/** Binding HTTP servers, with errors that name the address and the fix. */
+/** Binding HTTP servers, with errors that name the address and the fix, and with the limits of each connection. SPEC: GW-LIMIT. */
 import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Clock } from '@throughline/log';
 
 /** `ADDRESS_IN_USE`, `ADDRESS_REFUSED` (not allowed, not here). */
 export class ListenError extends Error {
@@ -16,52 +17,55 @@ export class ListenError extends Error {
 const MAX_HEADER_BYTES = 16 * 1024;
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 60_000;
+/** How often the two limits above are looked at. */
+const CHECK_INTERVAL_MS = 2000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
+/** A connection that is answering when the server closes may write its last bytes. */
+const CLOSE_GRACE_MS = 200;
+
+export interface ListenOptions {
+  readonly host: string;
+  readonly port: number;
+  /** The option that sets the address, for messages. */
+  readonly flag: string;
+  readonly clock: Clock;
+  /** Sockets at most, those that send nothing included; more are closed at once. */
+  readonly maxSockets: number;
+  /** What goes wrong later: sockets that cannot be accepted. */
+  onError(error: Error): void;
+}
 
 export interface Listening {
   readonly server: Server;
   readonly port: number;
   readonly url: string;
-  /** Stops listening and cuts what is left. Idempotent. */
+  /** Stops listening, lets what is being answered write its last bytes for 200 ms, and cuts what is left. Idempotent. */
   close(): Promise<void>;
 }
 
-export async function listen(
-  address: { readonly host: string; readonly port: number },
-  flag: string,
-  listener: RequestListener,
-): Promise<Listening> {
+export async function listen(options: ListenOptions, listener: RequestListener): Promise<Listening> {
+  const { host, port, flag, clock, maxSockets, onError } = options;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
       headersTimeout: HEADERS_TIMEOUT_MS,
       requestTimeout: REQUEST_TIMEOUT_MS,
+      connectionsCheckingInterval: CHECK_INTERVAL_MS,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     listener,
   );
-  const { host, port } = address;
+  server.maxConnections = maxSockets;
   await new Promise<void>((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      if (error.code === 'EADDRINUSE') {
-        reject(
-          new ListenError(
-            'ADDRESS_IN_USE',
-            `${host}:${port} is in use by another process. Stop it, or choose another address with ${flag} host:port`,
-            error,
-          ),
-        );
-      } else {
-        reject(
-          new ListenError(
-            'ADDRESS_REFUSED',
-            `Cannot listen on ${host}:${port} (${error.code ?? error.message}). Choose another address with ${flag} host:port`,
-            error,
-          ),
-        );
-      }
+    const refuse = (error: NodeJS.ErrnoException): void => {
+      reject(listenError(error, `${host}:${port}`, flag));
+    };
+    server.once('error', refuse);
+    server.listen(port, host, () => {
+      server.off('error', refuse);
+      server.on('error', onError);
+      resolve();
     });
-    server.listen(port, host, resolve);
   });
   const bound = (server.address() as AddressInfo).port;
   const shown = host.includes(':') ? `[${host}]` : host;
@@ -72,12 +76,30 @@ export async function listen(
     url: `http://${shown}:${bound}`,
     close() {
       closing ??= new Promise((resolve) => {
+        const cancel = clock.setTimer(CLOSE_GRACE_MS, () => {
+          server.closeAllConnections();
+        });
+        // Closes idle connections as well.
         server.close(() => {
+          cancel();
           resolve();
         });
-        server.closeAllConnections();
       });
       return closing;
     },
   };
+}
+
+function listenError(error: NodeJS.ErrnoException, address: string, flag: string): ListenError {
+  return error.code === 'EADDRINUSE'
+    ? new ListenError(
+        'ADDRESS_IN_USE',
+        `${address} is in use by another process. Stop it, or choose another address with ${flag} host:port`,
+        error,
+      )
+    : new ListenError(
+        'ADDRESS_REFUSED',
+        `Cannot listen on ${address} (${error.code ?? error.message}). Choose another address with ${flag} host:port`,
+        error,
+      );
 }

@@ -1,11 +1,13 @@
-/** The Express shell of the MCP endpoint: paths, body limit, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT. */
+/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT. */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { HTTP_HEADER } from '@throughline/protocol';
-import { isAllowedOrigin } from '../admission.ts';
-import { answerRefusal } from '../answer-error.ts';
+import { admit, isAllowedHost, isAllowedOrigin } from '../admission.ts';
+import { answerRefusal, RefusedError } from '../answer-error.ts';
+import type { Refusal } from '../answer-error.ts';
 import type { GatewayConfig } from '../config.ts';
 import type { GatewayCore } from '../core.ts';
+import { BodyBudget } from './body-budget.ts';
 import { nodeSink } from './node-sink.ts';
 
 const ALLOWED_HEADERS = [
@@ -15,6 +17,10 @@ const ALLOWED_HEADERS = [
   HTTP_HEADER.sessionId,
   HTTP_HEADER.protocolVersion,
   HTTP_HEADER.lastEventId,
+  // Clients that also speak 2026-07-28 send these with the probe whose refusal they must be able to read.
+  'Mcp-Method',
+  'Mcp-Name',
+  'traceparent',
 ].join(', ');
 const EXPOSED_HEADERS = [
   HTTP_HEADER.sessionId,
@@ -24,69 +30,101 @@ const EXPOSED_HEADERS = [
   'Retry-After',
 ].join(', ');
 const METHODS = 'GET, POST, DELETE, OPTIONS';
+/** Bodies held at once, as a multiple of the largest one: 256 MiB by default. */
+const BODIES_AT_ONCE = 64;
+const NO_BODY = Buffer.alloc(0);
 
 export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  const budget = new BodyBudget(BODIES_AT_ONCE * config.maxBodyBytes);
   app.use((request, response, next) => {
+    // What happens to a socket is told by `close`; nobody else listens.
+    response.on('error', () => undefined);
     const origin = request.headers.origin;
-    if (origin !== undefined && isAllowedOrigin(config, origin)) {
+    response.setHeader('Vary', 'Origin');
+    if (origin !== undefined && isAllowedOrigin(config, origin) && isAllowedHost(config, request.headers.host)) {
       response.setHeader('Access-Control-Allow-Origin', origin);
-      response.setHeader('Vary', 'Origin');
       response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
     }
     if (!core.isReady()) response.setHeader('Connection', 'close');
     next();
   });
-  const only = config.servers.length === 1 ? config.servers[0] : undefined;
-  const serve = (server: string) => [
-    preflight,
-    express.raw({ type: () => true, limit: config.maxBodyBytes, inflate: false }),
+  // A body is read only for those who may send one: the core asks the same again, for whoever calls it directly.
+  const admission = (request: Request, _response: Response, next: NextFunction): void => {
+    admit(config, (name) => headerValue(request, name));
+    next();
+  };
+  const readBody = express.raw({
+    type: (request) => request.method === 'POST',
+    limit: config.maxBodyBytes,
+    inflate: false,
+  });
+  const makeRoom = (request: Request, response: Response, next: NextFunction): void => {
+    if (request.method !== 'POST') {
+      next();
+      return;
+    }
+    const release = budget.take(announcedBytes(request, config.maxBodyBytes));
+    if (release === null)
+      throw new RefusedError({ code: 'CAPACITY', message: 'This gateway reads as many bodies as it may' });
+    response.on('close', release);
+    response.locals['releaseBody'] = release;
+    next();
+  };
+  const handle =
+    (server: string) =>
     async (request: Request, response: Response): Promise<void> => {
       const gone = new AbortController();
       response.on('close', () => {
         gone.abort();
       });
-      await core.handle(
-        {
-          method: request.method,
-          server,
-          header: (name) => headerValue(request, name),
-          body: Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0),
-          signal: gone.signal,
+      const { method } = request;
+      let bytes: Uint8Array = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
+      // A stream may last for hours: it must not keep what asked for it.
+      const forgetBody = (): void => {
+        bytes = NO_BODY;
+        request.body = undefined;
+        (response.locals['releaseBody'] as (() => void) | undefined)?.();
+      };
+      const exchange = {
+        method,
+        server,
+        header: (name: string) => headerValue(request, name),
+        get body() {
+          return bytes;
         },
-        nodeSink(response, gone.signal),
-      );
-    },
+        signal: gone.signal,
+      };
+      await core.handle(exchange, nodeSink(response, gone.signal, forgetBody));
+    };
+  const paths = [
+    ...(config.servers.length === 1 ? [['/mcp', config.servers[0] ?? ''] as const] : []),
+    ...config.servers.map((server) => [`/mcp/${server}`, server] as const),
   ];
-  for (const server of config.servers) app.all(`/mcp/${server}`, ...serve(server));
-  if (only !== undefined) app.all('/mcp', ...serve(only));
+  for (const [path, server] of paths) app.all(path, preflight, admission, makeRoom, readBody, handle(server));
   app.use((_request, response) => {
-    const paths = [...(only === undefined ? [] : ['/mcp']), ...config.servers.map((server) => `/mcp/${server}`)];
-    answerRefusal(sinkOf(response), {
-      code: 'PATH_NOT_FOUND',
-      message: `Nothing is served at this path; MCP is at ${paths.join(', ')}`,
-    });
+    const served = paths.map(([path]) => path).join(', ');
+    answer(response, { code: 'PATH_NOT_FOUND', message: `Nothing is served at this path; MCP is at ${served}` });
   });
   app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
-    if (response.headersSent) {
-      next(error);
-      return;
-    }
-    const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : 500;
-    if (status === 413)
-      answerRefusal(sinkOf(response), {
-        code: 'BODY_TOO_LARGE',
-        message: `The body is larger than ${config.maxBodyBytes} bytes`,
-      });
-    else if (status === 415)
-      answerRefusal(sinkOf(response), { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Compressed bodies are not served' });
-    else if (typeof status === 'number' && status >= 400 && status < 500)
-      answerRefusal(sinkOf(response), { code: 'INVALID_REQUEST', message: 'The HTTP request could not be read' });
-    else answerRefusal(sinkOf(response), { code: 'INTERNAL', message: 'The gateway failed on this request' });
+    if (response.headersSent) next(error);
+    else answer(response, refusalOf(error, config));
   });
   return app;
+}
+
+/** What Express, or the reading of the body, throws. Branches on the status: messages are for people. */
+function refusalOf(error: unknown, config: GatewayConfig): Refusal {
+  if (error instanceof RefusedError) return error.refusal;
+  const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : 500;
+  if (status === 413)
+    return { code: 'BODY_TOO_LARGE', message: `The body is larger than ${config.maxBodyBytes} bytes` };
+  if (status === 415) return { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Compressed bodies are not served' };
+  if (typeof status === 'number' && status >= 400 && status < 500)
+    return { code: 'INVALID_REQUEST', message: 'The HTTP request could not be read' };
+  return { code: 'INTERNAL', message: 'The gateway failed on this request' };
 }
 
 function preflight(request: Request, response: Response, next: NextFunction): void {
@@ -98,7 +136,14 @@ function preflight(request: Request, response: Response, next: NextFunction): vo
   response.setHeader('Access-Control-Allow-Methods', METHODS);
   response.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS);
   response.setHeader('Access-Control-Max-Age', '600');
+  response.setHeader('Allow', METHODS);
   response.writeHead(204).end();
+}
+
+/** The bytes that a body may take: what its length says, or the most that is read. */
+function announcedBytes(request: Request, maxBytes: number): number {
+  const length = Number(request.headers['content-length'] ?? maxBytes);
+  return Number.isSafeInteger(length) && length >= 0 ? Math.min(length, maxBytes) : maxBytes;
 }
 
 function headerValue(request: Request, name: string): string | undefined {
@@ -106,6 +151,6 @@ function headerValue(request: Request, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function sinkOf(response: Response): ReturnType<typeof nodeSink> {
-  return nodeSink(response, new AbortController().signal);
+function answer(response: Response, refusal: Refusal): void {
+  answerRefusal(nodeSink(response, new AbortController().signal), refusal);
 }

@@ -6,6 +6,8 @@ import { hasLogCode, sleep } from '@throughline/log';
 import { EVENT_TYPE, makeRecord, NO_PREDECESSOR } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { OwnerState } from '@throughline/history';
+import { ackWithin } from '../ack-within.ts';
+import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 import type { EventsWatch } from './events-watch.ts';
 
@@ -24,21 +26,23 @@ export async function claimPartition(
   epoch: string,
   signal: AbortSignal,
 ): Promise<Offset | null> {
-  const { log, clock, meta, worker, config, logger, metrics } = context;
+  const { log, clock, worker, config, logger, metrics } = context;
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
       const { end } = await log.bounds(ref);
       if (!(await watch.reached(end, signal))) return null;
-      const owner = watch.claims().owner();
-      if (!mayReplace(owner, worker, (name) => meta.isAlive(name, config.deadAfterMs))) {
+      if (!(await isFree(context, watch.claims().owner(), signal))) {
         await changedOrSoon(context, watch, signal);
         continue;
       }
+      // Read again: the claim in force may be another by now.
+      const owner = watch.claims().owner();
       const claims = watch.claims().list();
       const predecessor = owner === null ? NO_PREDECESSOR : String(owner.claim);
       const record = makeRecord(EVENT_TYPE.claimed, null, JSON.stringify({ claims }), { predecessor, worker, epoch });
-      const [claim = -1] = (await log.append(ref, [record])).offsets;
+      const appended = await ackWithin(clock, config.appendTimeoutMs, log.append(ref, [record]));
+      const [claim = -1] = appended.offsets;
       if (!(await watch.reached(claim + 1, signal))) return null;
       const isValid = watch.claims().inForceAt(claim) === claim && watch.claims().owner()?.claim === claim;
       metrics.add('throughline_worker_claims_total', 1, { verdict: isValid ? 'valid' : 'void' });
@@ -46,14 +50,49 @@ export async function claimPartition(
       if (isValid) return claim;
     } catch (error) {
       if (signal.aborted || hasLogCode(error, 'CLOSED')) return null;
-      logger.warn('claim failed; trying again', {
-        partition,
-        error: error instanceof Error ? error.message : String(error),
-      });
+      logger.warn('claim failed; trying again', { partition, error: errorText(error) });
       await sleep(clock, WAIT_MS, signal);
     }
   }
   return null;
+}
+
+/** Whether nobody alive holds the claim. A worker that slept has seen no heartbeats, so it first reads what it missed. */
+async function isFree(context: WorkerContext, owner: OwnerState | null, signal: AbortSignal): Promise<boolean> {
+  const { meta, worker, config } = context;
+  const isAlive = (name: string): boolean => meta.isAlive(name, config.deadAfterMs);
+  if (!mayReplace(owner, worker, isAlive)) return false;
+  if (owner === null || owner.released || owner.worker === worker) return true;
+  await meta.sync(signal);
+  return mayReplace(owner, worker, isAlive);
+}
+
+/**
+ * Releases whatever claim of this worker is in force and was not released: its successors wait for that as long as
+ * this worker lives. Resolves when there is none, or `signal` fires.
+ */
+export async function releaseClaims(
+  context: WorkerContext,
+  watch: EventsWatch,
+  partition: Partition,
+  signal: AbortSignal,
+): Promise<void> {
+  const { log, clock, worker, config, logger } = context;
+  const ref = { topic: 'events', partition } as const;
+  while (!signal.aborted) {
+    try {
+      const { end } = await log.bounds(ref);
+      if (!(await watch.reached(end, signal))) return;
+      const owner = watch.claims().owner();
+      if (owner === null || owner.worker !== worker || owner.released) return;
+      const record = makeRecord(EVENT_TYPE.released, null, null, { owner: String(owner.claim) });
+      await ackWithin(clock, config.appendTimeoutMs, log.append(ref, [record]));
+    } catch (error) {
+      if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
+      logger.warn('release failed; trying again', { partition, error: errorText(error) });
+      await sleep(clock, WAIT_MS, signal);
+    }
+  }
 }
 
 /** Resolves when a record came, or after a short while: heartbeats that stop make no event. */
@@ -68,5 +107,6 @@ function changedOrSoon(context: WorkerContext, watch: EventsWatch, signal: Abort
     const cancel = context.clock.setTimer(WAIT_MS, finish);
     const stop = watch.onceChanged(finish);
     signal.addEventListener('abort', finish, { once: true });
+    if (signal.aborted) finish();
   });
 }

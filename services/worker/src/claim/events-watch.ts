@@ -1,65 +1,71 @@
 /**
- * The owner's own reading of `events[p]`: claims, the newest checkpoint, and what happened to requests since. It sees
- * its own records accepted, or fenced. SPEC: WRK-WATCH.
+ * The owner's own reading of `events[p]`: claims, the newest checkpoint, and what happened since. It sees its own
+ * records accepted, or fenced. SPEC: WRK-WATCH.
  */
-import { RequestLedger } from '@throughline/history';
 import type { ClaimHistory, Verdict } from '@throughline/history';
-import { readCheckpoint } from '@throughline/protocol';
-import type { Checkpoint, EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
+import type { EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
+import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
+import { SinceCheckpoint } from './since-checkpoint.ts';
+
+interface Unread {
+  readonly record: LogRecord;
+  readonly why: string;
+}
+
+/** Records that nobody owned when they were found unreadable, kept for the next owner to report. */
+const MAX_UNREAD = 100;
 
 export class EventsWatch {
   readonly #reader: PartitionReader;
   readonly #changeWaiters = new Set<() => void>();
-  #ledger = new RequestLedger(null);
-  #checkpoint: Checkpoint | null = null;
+  readonly #since = new SinceCheckpoint();
+  #unread: Unread[] = [];
+  #onUnreadable: ((record: LogRecord, why: string) => void) | null = null;
   /** Set by the tenure that works on this partition. */
   listener: ((event: EventRecord, verdict: Verdict) => void) | null = null;
 
-  constructor(
-    context: WorkerContext,
-    partition: Partition,
-    epoch: string,
-    onUnreadable: (record: LogRecord, why: string) => void,
-  ) {
+  constructor(context: WorkerContext, partition: Partition, epoch: string) {
     this.#reader = new PartitionReader({
       log: context.log,
       clock: context.clock,
       partition,
       epoch,
       hint: () => context.meta.hint(epoch, partition),
+      syncHints: (signal) => context.meta.sync(signal),
       onEvent: (event, verdict) => {
         if (verdict === 'accepted') this.#fold(event);
         this.listener?.(event, verdict);
-        for (const wake of this.#changeWaiters) wake();
-        this.#changeWaiters.clear();
+        this.#changed();
       },
-      onUnreadable,
+      onUnreadable: (record, why) => {
+        if (this.#onUnreadable !== null) this.#onUnreadable(record, why);
+        else if (this.#unread.length < MAX_UNREAD) this.#unread.push({ record, why });
+      },
+      onGap: (start) => {
+        context.logger.error('events were evicted before they were read', { partition, start });
+        this.#since.restart(start);
+      },
       onError: (error) => {
-        context.logger.warn('log read failed; trying again', {
-          partition,
-          error: error instanceof Error ? error.message : String(error),
-        });
+        context.logger.warn('log read failed; trying again', { partition, error: errorText(error) });
       },
     });
+    this.#since.restart(this.#reader.position());
   }
 
   claims(): ClaimHistory {
     return this.#reader.claims();
   }
 
-  ledger(): RequestLedger {
-    return this.#ledger;
+  since(): SinceCheckpoint {
+    return this.#since;
   }
 
-  /** The newest accepted checkpoint; `null` if there was none since the log began. */
-  checkpoint(): Checkpoint | null {
-    return this.#checkpoint;
-  }
-
-  position(): Offset {
-    return this.#reader.position();
+  /** Reports unreadable records from here on, those found since the newest checkpoint first. */
+  reportUnreadable(report: (record: LogRecord, why: string) => void): void {
+    this.#onUnreadable = report;
+    for (const { record, why } of this.#unread.splice(0)) report(record, why);
   }
 
   reached(offset: Offset, signal: AbortSignal): Promise<boolean> {
@@ -74,18 +80,18 @@ export class EventsWatch {
 
   stop(): Promise<void> {
     this.listener = null;
+    this.#onUnreadable = null;
     return this.#reader.stop();
   }
 
   #fold(event: EventRecord): void {
-    if (event.body.type === 'checkpoint') {
-      const checkpoint = readCheckpoint(event.record);
-      if (checkpoint !== null) {
-        this.#checkpoint = checkpoint;
-        this.#ledger = new RequestLedger(checkpoint);
-        return;
-      }
-    }
-    this.#ledger.fold(event);
+    this.#since.fold(event);
+    // Whoever wrote it has read, and reported, what lies before it.
+    if (event.body.type === 'checkpoint') this.#unread = [];
+  }
+
+  #changed(): void {
+    for (const wake of this.#changeWaiters) wake();
+    this.#changeWaiters.clear();
   }
 }

@@ -1,6 +1,8 @@
 /** The worker's sign of life in `meta`: its successors wait for it to stop, gateways choose partitions by it. SPEC: WRK-HEARTBEAT. */
 import { makeRecord, META_KEY } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
+import { ackWithin } from '../ack-within.ts';
+import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 
 const META = { topic: 'meta', partition: 0 } as const;
@@ -13,6 +15,8 @@ export class Heartbeat {
   #leaving = false;
   #stopped = false;
   #writing: Promise<void> = Promise.resolve();
+  /** The beat behind the one that is being written, if one is wanted. */
+  #next: Promise<void> | null = null;
 
   /** @param partitions those owned that take new sessions. */
   constructor(context: WorkerContext, partitions: () => readonly Partition[]) {
@@ -20,15 +24,21 @@ export class Heartbeat {
     this.#partitions = partitions;
   }
 
-  /** Beats now, and again after each interval. Resolves when it was written, or failed and was logged. */
+  /** Beats now, and again after each interval. Resolves when what is true now was written, or that failed and was logged. */
   beat(): Promise<void> {
     if (this.#stopped) return this.#writing;
     this.#cancel?.();
     this.#cancel = this.#context.clock.setTimer(this.#context.config.heartbeatMs, () => {
       void this.beat();
     });
-    this.#writing = this.#writing.then(() => this.#write());
-    return this.#writing;
+    if (this.#next === null) {
+      this.#next = this.#writing.then(() => {
+        this.#next = null;
+        return this.#write(this.#say());
+      });
+      this.#writing = this.#next;
+    }
+    return this.#next;
   }
 
   /** No new sessions from here; still alive. */
@@ -39,31 +49,32 @@ export class Heartbeat {
 
   /** The last sign: successors need not wait. Idempotent. */
   async stop(): Promise<void> {
-    if (this.#stopped) return;
+    if (this.#stopped) return this.#writing;
     this.#stopped = true;
     this.#cancel?.();
-    await this.#writing;
-    const { log, worker, logger } = this.#context;
-    try {
-      await log.append(META, [makeRecord('worker', META_KEY.worker(worker), null, {})]);
-    } catch (error) {
-      logger.warn('last heartbeat failed', { error: error instanceof Error ? error.message : String(error) });
-    }
+    this.#writing = this.#writing.then(() => this.#write(null));
+    return this.#writing;
   }
 
-  async #write(): Promise<void> {
-    const { log, worker, meta, logger } = this.#context;
-    const value = JSON.stringify({
+  #say(): string {
+    const { worker, meta } = this.#context;
+    return JSON.stringify({
       worker,
       epoch: meta.epoch() ?? '',
       partitions: this.#partitions(),
       leaving: this.#leaving,
       beat: ++this.#beat,
     });
+  }
+
+  /** Never rejects, and gives up in time: what comes late says less than the next. */
+  async #write(value: string | null): Promise<void> {
+    const { log, clock, config, worker, logger } = this.#context;
     try {
-      await log.append(META, [makeRecord('worker', META_KEY.worker(worker), value, {})]);
+      const record = makeRecord('worker', META_KEY.worker(worker), value, {});
+      await ackWithin(clock, config.deadAfterMs, log.append(META, [record]));
     } catch (error) {
-      logger.warn('heartbeat failed', { error: error instanceof Error ? error.message : String(error) });
+      logger.warn(value === null ? 'last heartbeat failed' : 'heartbeat failed', { error: errorText(error) });
     }
   }
 }

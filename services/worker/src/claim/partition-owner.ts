@@ -1,26 +1,28 @@
 /**
  * One assigned partition on this worker: claims it, serves it, and claims again after a loss, until it is revoked; then
- * it leaves in order: finishes, checkpoints, releases. SPEC: WRK-CLAIM, WRK-LEAVE, WRK-CHECKPOINT.
+ * it leaves in order: finishes, checkpoints, releases. SPEC: WRK-CLAIM, WRK-LEAVE.
  */
 import { deadline, hasLogCode, sleep } from '@throughline/log';
-import { formatCheckpoint, makeRecord, META_KEY } from '@throughline/protocol';
-import type { LogRecord, Offset, Partition } from '@throughline/protocol';
+import type { Offset, Partition } from '@throughline/protocol';
 import { SessionDirectory } from '@throughline/tail';
+import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
-import { copyToDeadLetter } from '../consume/dead-letter.ts';
+import { consumeInbound } from '../consume/consume-inbound.ts';
 import { Tenure } from '../consume/tenure.ts';
-import { claimPartition } from './claim-partition.ts';
+import { Checkpointer } from './checkpointer.ts';
+import { claimPartition, releaseClaims } from './claim-partition.ts';
 import { EventsWatch } from './events-watch.ts';
 import { takeOver } from './take-over.ts';
 
-const META = { topic: 'meta', partition: 0 } as const;
-const WAIT_MS = 5000;
 const RETRY_MS = 250;
-const CLOSE_DEADLINE_MS = 5000;
+/** For the last checkpoint and the release, after what ran has finished. */
+export const CLOSE_DEADLINE_MS = 5000;
 
 export interface PartitionOwnerOptions {
   readonly context: WorkerContext;
   readonly partition: Partition;
+  /** Resolves when this worker has left the partition that it had before; its claim would be replaced otherwise. */
+  readonly after: Promise<void>;
   /** Ownership began or ended. */
   onOwned(isOwned: boolean): void;
 }
@@ -29,10 +31,13 @@ export class PartitionOwner {
   readonly #options: PartitionOwnerOptions;
   /** Fires when the partition is to be left. */
   readonly #leaving = new AbortController();
-  /** Fires when it is to be left without finishing anything. */
+  /** Fires when nothing is to be waited for any more. */
   readonly #abandoned = new AbortController();
   readonly #finished: Promise<void>;
-  #owned = false;
+  /** The epoch in which it is owned. */
+  #ownedIn: string | null = null;
+  /** A claim of this worker may be in force and not released. */
+  #mayHold = false;
   #drainMs = 0;
 
   constructor(options: PartitionOwnerOptions) {
@@ -41,125 +46,164 @@ export class PartitionOwner {
   }
 
   isOwned(): boolean {
-    return this.#owned;
+    return this.#ownedIn !== null && this.#ownedIn === this.#options.context.meta.epoch();
   }
 
-  /** Leaves the partition: what runs gets `drainMs` to finish. Resolves when it was released. Idempotent. */
+  /** Leaves the partition: what runs gets `drainMs` to finish. Resolves when it was released, however long the log does not answer. Idempotent. */
   leave(drainMs: number): Promise<void> {
-    this.#drainMs = drainMs;
-    this.#leaving.abort();
-    if (drainMs === 0) this.#abandoned.abort();
+    if (!this.#leaving.signal.aborted) {
+      this.#drainMs = drainMs;
+      this.#leaving.abort();
+    }
     return this.#finished;
   }
 
+  /** Leaves at once, released or not: for a worker that ends, since its successors need not wait for it. Idempotent. */
+  abandon(): Promise<void> {
+    this.#abandoned.abort();
+    return this.leave(0);
+  }
+
+  /** Never rejects. */
   async #run(): Promise<void> {
-    const { context, partition } = this.#options;
+    const { context, after } = this.#options;
+    await after;
     while (!this.#leaving.signal.aborted) {
-      try {
-        await this.#own();
-      } catch (error) {
-        if (hasLogCode(error, 'CLOSED')) return;
-        context.logger.error('partition failed; claiming it again', {
-          partition,
-          error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-        });
-        await sleep(context.clock, RETRY_MS, this.#leaving.signal);
-      }
+      const isClosed = await this.#guarded('partition failed; claiming it again', () => this.#own());
+      if (isClosed) return;
     }
+    while (this.#mayHold && !this.#abandoned.signal.aborted && context.meta.epoch() !== null) {
+      const isClosed = await this.#guarded('release failed; trying again', () => this.#letGo());
+      if (isClosed) return;
+    }
+  }
+
+  /** Runs `work`; `true` if the log is closed. Another failure is logged and waited out. */
+  async #guarded(what: string, work: () => Promise<void>): Promise<boolean> {
+    const { context, partition } = this.#options;
+    try {
+      await work();
+    } catch (error) {
+      if (hasLogCode(error, 'CLOSED')) return true;
+      context.logger.error(what, {
+        partition,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      });
+      await sleep(context.clock, RETRY_MS, this.#abandoned.signal);
+    }
+    return false;
   }
 
   /** From claim to loss or release. */
   async #own(): Promise<void> {
     const { context, partition } = this.#options;
-    const { meta, clock, log, logger } = context;
-    const epoch = meta.epoch();
+    const epoch = context.meta.epoch();
     if (epoch === null) throw new TypeError('a worker starts after the epoch is known');
     const over = new AbortController();
-    const end = (): void => {
-      over.abort();
-    };
-    const stopEpoch = meta.onEpoch(end);
-    this.#leaving.signal.addEventListener('abort', end, { once: true });
-    if (this.#leaving.signal.aborted) end();
-    const watch = new EventsWatch(context, partition, epoch, (record, why) => {
-      this.#unreadable(record, why);
-    });
+    const stopEnds = this.#endWhenDue(over);
+    const watch = new EventsWatch(context, partition, epoch);
     try {
+      this.#mayHold = true;
       const claim = await claimPartition(context, watch, partition, epoch, over.signal);
-      this.#leaving.signal.removeEventListener('abort', end);
-      if (claim === null) return;
-      const directory = new SessionDirectory({
-        log,
-        clock,
-        partitions: [partition],
-        maxLifeMs: context.config.maxLifeMs,
-        keepRecords: true,
-        onError: (error) => {
-          logger.warn('log read failed; trying again', {
-            topic: 'sessions',
-            partition,
-            error: error instanceof Error ? error.message : String(error),
-          });
-        },
-      });
-      const tenure = new Tenure({
-        context,
-        partition,
-        epoch,
-        claim,
-        watch,
-        directory,
-        onLost: (reason) => {
-          logger.warn('ownership lost', { partition, claim, reason });
-          over.abort();
-        },
-      });
-      try {
-        await this.#serve({ watch, directory, tenure, claim, epoch, over });
-      } finally {
-        this.#setOwned(false);
-        over.abort();
-        await Promise.all([tenure.close(), directory.close()]);
-      }
+      if (claim !== null) await this.#hold({ watch, claim, epoch, over });
     } finally {
-      stopEpoch();
+      stopEnds();
+      over.abort();
       await watch.stop();
     }
   }
 
-  async #serve(parts: Serving): Promise<void> {
+  /** Ends a tenure with its epoch; when the partition is left before it serves; at the latest some time after it is left. */
+  #endWhenDue(over: AbortController): () => void {
+    const { context } = this.#options;
+    let cancel = (): void => undefined;
+    const end = (): void => {
+      over.abort();
+    };
+    const onLeaving = (): void => {
+      if (this.#ownedIn === null) end();
+      else cancel = context.clock.setTimer(this.#drainMs + CLOSE_DEADLINE_MS, end);
+    };
+    const stopEpoch = context.meta.onEpoch(end);
+    this.#leaving.signal.addEventListener('abort', onLeaving, { once: true });
+    this.#abandoned.signal.addEventListener('abort', end, { once: true });
+    if (this.#leaving.signal.aborted) onLeaving();
+    return () => {
+      cancel();
+      stopEpoch();
+      this.#leaving.signal.removeEventListener('abort', onLeaving);
+      this.#abandoned.signal.removeEventListener('abort', end);
+    };
+  }
+
+  async #hold({ watch, claim, epoch, over }: Held): Promise<void> {
     const { context, partition } = this.#options;
-    const { directory, tenure, over, watch } = parts;
-    await directory.sync(over.signal);
-    await takeOver({ context, partition, watch, directory, tenure, signal: over.signal });
-    await this.#checkpoint(parts, true);
-    if (over.signal.aborted) return;
-    this.#setOwned(true);
+    const { log, clock, logger } = context;
+    const directory = new SessionDirectory({
+      log,
+      clock,
+      partitions: [partition],
+      maxLifeMs: context.config.maxLifeMs,
+      keepRecords: true,
+      onError: (error) => {
+        logger.warn('log read failed; trying again', { topic: 'sessions', partition, error: errorText(error) });
+      },
+    });
+    const tenure = new Tenure({
+      context,
+      partition,
+      claim,
+      watch,
+      directory,
+      onLost: (reason) => {
+        logger.warn('ownership lost', { partition, claim, reason });
+        over.abort();
+      },
+    });
+    const { signal } = over;
+    // The tenure hears of claims from here on; one that came just before it is found like this.
+    if (watch.claims().owner()?.claim !== claim) over.abort();
+    try {
+      // An append that is never answered must not hold up the end.
+      await untilAborted(this.#serve({ watch, directory, tenure, epoch, signal }), signal);
+    } finally {
+      this.#setOwned(null);
+      over.abort();
+      await Promise.all([tenure.close(), directory.close()]);
+    }
+  }
+
+  async #serve({ watch, directory, tenure, epoch, signal }: Serving): Promise<void> {
+    const { context, partition } = this.#options;
+    tenure.reportUnreadable();
+    await directory.sync(signal);
+    await takeOver({ context, partition, epoch, watch, directory, tenure, signal });
+    const checkpointer = new Checkpointer({ context, partition, epoch, tenure, signal });
+    await checkpointer.write(true);
+    if (signal.aborted) return;
+    this.#setOwned(epoch);
     const stopReading = new AbortController();
     const onOver = (): void => {
       stopReading.abort();
     };
-    over.signal.addEventListener('abort', onOver, { once: true });
-    const stopChores = this.#startChores(parts);
-    const consuming = this.#consume(tenure, stopReading.signal);
+    signal.addEventListener('abort', onOver, { once: true });
+    checkpointer.start();
+    const consuming = consumeInbound(context, partition, tenure, stopReading.signal);
     try {
-      if (await aborted(this.#leaving.signal, over.signal)) {
-        this.#setOwned(false);
+      if (await firesFirst(this.#leaving.signal, signal)) {
+        this.#setOwned(null);
         await this.#quiesce(tenure);
       }
     } finally {
-      stopChores();
+      checkpointer.stop();
       stopReading.abort();
       await consuming;
+      await tenure.halt();
     }
-    if (over.signal.aborted || this.#abandoned.signal.aborted) return;
-    const limit = deadline(context.clock, CLOSE_DEADLINE_MS, over.signal);
-    try {
-      await raceAbort(this.#checkpoint(parts, true), limit.signal);
-      await raceAbort(tenure.release(), limit.signal);
-    } finally {
-      limit.dispose();
-    }
+    if (signal.aborted) return;
+    await checkpointer.write(true);
+    await tenure.release();
+    this.#mayHold = false;
   }
 
   async #quiesce(tenure: Tenure): Promise<void> {
@@ -171,114 +215,42 @@ export class PartitionOwner {
     }
   }
 
-  async #consume(tenure: Tenure, signal: AbortSignal): Promise<void> {
+  /** After a tenure that did not come to its release. */
+  async #letGo(): Promise<void> {
     const { context, partition } = this.#options;
-    const { log, clock, logger } = context;
-    let position = tenure.inbound();
-    while (!signal.aborted) {
-      try {
-        const batch = await log.read({ topic: 'inbound', partition }, position, { waitMs: WAIT_MS, signal });
-        if (signal.aborted) return;
-        for (const record of batch.records) tenure.takeIn(record, { kind: 'live' });
-        position = batch.next;
-        tenure.startAt(position);
-      } catch (error) {
-        if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
-        const start = hasLogCode(error, 'OFFSET_OUT_OF_RANGE') ? error.details.start : undefined;
-        if (start !== undefined && start > position) {
-          logger.error('client messages were evicted before they were served', {
-            partition,
-            from: position,
-            to: start,
-          });
-          position = start;
-        } else {
-          logger.warn('log read failed; trying again', {
-            topic: 'inbound',
-            partition,
-            error: error instanceof Error ? error.message : String(error),
-          });
-          await sleep(clock, RETRY_MS, signal);
-        }
-      }
+    const watch = new EventsWatch(context, partition, context.meta.epoch() ?? '');
+    try {
+      await releaseClaims(context, watch, partition, this.#abandoned.signal);
+      this.#mayHold = false;
+    } finally {
+      await watch.stop();
     }
   }
 
-  /** Checkpoints when something happened, and at an eighth of retention even when nothing did; ends idle sessions. */
-  #startChores(parts: Serving): () => void {
-    const { clock, config, log, logger } = this.#options.context;
-    const idleMs = log.description.retentionMs / 8;
-    let last = clock.monoMs();
-    let cancel = (): void => undefined;
-    let stopped = false;
-    const tick = (): void => {
-      parts.tenure.sweep();
-      const isDue = clock.monoMs() - last >= idleMs;
-      this.#checkpoint(parts, isDue)
-        .then((written) => {
-          if (written) last = clock.monoMs();
-        })
-        .catch((error: unknown) => {
-          if (!parts.over.signal.aborted)
-            logger.warn('checkpoint failed', {
-              partition: this.#options.partition,
-              error: error instanceof Error ? error.message : String(error),
-            });
-        })
-        .finally(() => {
-          if (!stopped) cancel = clock.setTimer(Math.min(config.checkpointMs, Math.max(50, idleMs)), tick);
-        });
-    };
-    cancel = clock.setTimer(Math.min(config.checkpointMs, Math.max(50, idleMs)), tick);
-    return () => {
-      stopped = true;
-      cancel();
-    };
+  #setOwned(epoch: string | null): void {
+    if (this.#ownedIn === epoch) return;
+    this.#ownedIn = epoch;
+    this.#options.onOwned(epoch !== null);
   }
+}
 
-  /** Appends a checkpoint and, once it was read back accepted, the hint where readers may begin. */
-  async #checkpoint({ tenure, epoch }: Serving, force: boolean): Promise<boolean> {
-    const { context, partition } = this.#options;
-    const value = tenure.checkpointValue(force);
-    if (value === null) return false;
-    const offset: Offset | null = await tenure.writeCheckpoint(formatCheckpoint(value));
-    if (offset === null) return false;
-    const hint = JSON.stringify({ offset, claims: value.claims, worker: context.worker });
-    await context.log.append(META, [makeRecord('checkpoint', META_KEY.checkpoint(epoch, partition), hint, {})]);
-    return true;
-  }
-
-  #setOwned(owned: boolean): void {
-    if (this.#owned === owned) return;
-    this.#owned = owned;
-    this.#options.onOwned(owned);
-  }
-
-  #unreadable(record: LogRecord, why: string): void {
-    const { context, partition } = this.#options;
-    if (!this.#owned) return;
-    context.logger.warn('event record is unreadable; copied to dead-letter', { partition, offset: record.offset, why });
-    copyToDeadLetter(context.log, { topic: 'events', partition }, record, why).catch((error: unknown) => {
-      context.logger.error('copy to dead-letter failed', {
-        partition,
-        offset: record.offset,
-        error: error instanceof Error ? error.message : String(error),
-      });
-    });
-  }
+interface Held {
+  readonly watch: EventsWatch;
+  readonly claim: Offset;
+  readonly epoch: string;
+  readonly over: AbortController;
 }
 
 interface Serving {
   readonly watch: EventsWatch;
   readonly directory: SessionDirectory;
   readonly tenure: Tenure;
-  readonly claim: Offset;
   readonly epoch: string;
-  readonly over: AbortController;
+  readonly signal: AbortSignal;
 }
 
 /** Resolves `true` when `wanted` fires, `false` when `other` fires first. */
-function aborted(wanted: AbortSignal, other: AbortSignal): Promise<boolean> {
+function firesFirst(wanted: AbortSignal, other: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const finish = (): void => {
       wanted.removeEventListener('abort', finish);
@@ -291,8 +263,8 @@ function aborted(wanted: AbortSignal, other: AbortSignal): Promise<boolean> {
   });
 }
 
-/** Waits for `work`, but no longer than until `signal` fires. */
-async function raceAbort(work: Promise<unknown>, signal: AbortSignal): Promise<void> {
+/** Waits for `work`, but no longer than until `signal` fires; what it rejects with after that is nobody's. */
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   work.catch(() => undefined);
   let onAbort = (): void => undefined;
   const fired = new Promise<void>((resolve) => {

@@ -1,19 +1,21 @@
 /**
  * What a new owner does before it takes new work: reads `inbound` from the newest checkpoint, settles or dispatches
- * what a former owner left, and ends sessions that it may not rebuild. SPEC: WRK-TAKEOVER.
+ * what a former owner left, and ends sessions that it may not rebuild. SPEC: WRK-TAKEOVER, WRK-EPOCH.
  */
-import { classifyMessage, decodeText } from '@throughline/protocol';
-import type { LogRecord } from '@throughline/protocol';
+import { classifyMessage, decodeText, encodeText } from '@throughline/protocol';
+import type { LogRecord, Offset } from '@throughline/protocol';
 import type { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
 import { idKey } from '../consume/open-call.ts';
 import { readRange } from '../consume/read-range.ts';
 import type { Tenure } from '../consume/tenure.ts';
+import { cancelKey } from '../consume/tenure-parts.ts';
 import type { EventsWatch } from './events-watch.ts';
 
 export interface TakeOverOptions {
   readonly context: WorkerContext;
   readonly partition: number;
+  readonly epoch: string;
   readonly watch: EventsWatch;
   readonly directory: SessionDirectory;
   readonly tenure: Tenure;
@@ -21,54 +23,69 @@ export interface TakeOverOptions {
 }
 
 /** Errors: those of `Log.read` and `Log.bounds`. */
-export async function takeOver({
-  context,
-  partition,
-  watch,
-  directory,
-  tenure,
-  signal,
-}: TakeOverOptions): Promise<void> {
-  const { log, logger } = context;
-  const checkpoint = watch.checkpoint();
+export async function takeOver(options: TakeOverOptions): Promise<void> {
+  const { context, partition, epoch, watch, directory, tenure, signal } = options;
+  const { log, logger, meta } = context;
+  const checkpoint = watch.since().checkpoint();
   const { end } = await log.bounds({ topic: 'inbound', partition });
+  await meta.sync(signal);
+  if (checkpoint === null && meta.hint(epoch, partition) === null) {
+    await beginEpoch(options, end);
+    return;
+  }
   const onEvicted = (start: number): void => {
     logger.error('client messages were evicted before they were served', { partition, start });
   };
   const range = { log, partition, from: checkpoint?.from ?? 0, below: end, signal, onEvicted };
   // A cancel lies behind its request: all of them are known before the first request is decided.
-  const cancels = new Set<string>();
+  const cancels = new Map<string, Offset>();
   for await (const record of readRange(range)) {
     const cancel = cancelOf(record);
-    if (cancel !== null) cancels.add(cancel);
+    if (cancel !== null) cancels.set(cancel, record.offset);
   }
   const open = new Set(checkpoint?.open.map(({ at }) => at));
+  const knownFrom = checkpoint === null ? watch.since().knownFrom() : null;
   tenure.startAt(checkpoint?.inbound ?? 0);
-  tenure.meetSessions(directory.living(partition));
+  tenure.life.meet(directory.living(partition), watch.since().endedSessions());
   for await (const record of readRange(range)) {
-    const checkpointed = record.offset < (checkpoint?.inbound ?? 0);
-    tenure.takeIn(record, { kind: 'takeover', checkpointed, isOpen: open.has(record.offset), cancels });
+    const isPast = record.offset < (checkpoint?.inbound ?? 0) && !open.has(record.offset);
+    tenure.takeIn(record, { kind: 'takeover', isPast, cancels, knownFrom });
+    await tenure.room(signal);
+    if (signal.aborted) return;
   }
-  await tenure.endTerminating();
+  await tenure.life.endTerminating();
 }
 
+/**
+ * Nobody owned the partition in this epoch, so no session of it can lie there: what lies in `inbound` belongs to a
+ * history that has ended, and must not be run again; its sessions are at their end.
+ */
+async function beginEpoch({ partition, directory, tenure, context }: TakeOverOptions, end: Offset): Promise<void> {
+  const living = directory.living(partition);
+  if (living.length > 0) context.logger.warn('sessions of a former epoch end', { partition, sessions: living.length });
+  tenure.startAt(end);
+  await Promise.all(living.map(([key]) => tenure.life.end(key, 'unknown')));
+}
+
+const CANCELLED = 'notifications/cancelled';
+const CANCELLED_BYTES = encodeText(CANCELLED);
+
 function cancelOf(record: LogRecord): string | null {
-  if (record.key === null || record.value === null) return null;
-  const text = decodeText(record.value);
-  if (!text.includes('notifications/cancelled')) return null;
+  if (record.key === null || record.value === null || !holds(record.value, CANCELLED_BYTES)) return null;
   try {
-    const classified = classifyMessage(JSON.parse(text));
-    if (
-      !('kind' in classified) ||
-      classified.kind !== 'notification' ||
-      classified.message.method !== 'notifications/cancelled'
-    )
+    const classified = classifyMessage(JSON.parse(decodeText(record.value)));
+    if (!('kind' in classified) || classified.kind !== 'notification' || classified.message.method !== CANCELLED)
       return null;
     const requestId = classified.message.params?.['requestId'];
     return typeof requestId === 'string' || typeof requestId === 'number'
-      ? `${decodeText(record.key)}\n${idKey(requestId)}`
+      ? cancelKey(decodeText(record.key), idKey(requestId))
       : null;
   } catch {
     return null;
   }
+}
+
+/** Most records are no cancels: they are not parsed to find that out. */
+function holds(bytes: Uint8Array, part: Uint8Array): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(part);
 }

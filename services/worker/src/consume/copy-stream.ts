@@ -23,18 +23,18 @@ export interface Copied {
   readonly answer: boolean;
 }
 
-const MAX_COPIES = 10_000;
-
-/** Messages in order, the answer last. Errors: `OFFSET_OUT_OF_RANGE` if the beginning is no longer held, and those of `Log.read`. */
-export async function copyStream(options: CopyOptions): Promise<readonly Copied[]> {
+/**
+ * Messages in order, the answer last; read as they are asked for. Errors: `OFFSET_OUT_OF_RANGE` if the beginning is no
+ * longer held, and those of `Log.read`.
+ */
+export async function* copyStream(options: CopyOptions): AsyncGenerator<Copied, void, undefined> {
   const { log, partition, claims, key, stream, below, answers, signal } = options;
   const label = formatTarget(stream);
-  const copies: Copied[] = [];
   let position = options.from;
   while (position < below) {
     const batch = await log.read({ topic: 'events', partition }, position, { signal });
     for (const record of batch.records) {
-      if (record.offset >= below) break;
+      if (record.offset >= below) return;
       const event = readEventRecord(record);
       if (
         'unreadable' in event ||
@@ -46,11 +46,10 @@ export async function copyStream(options: CopyOptions): Promise<readonly Copied[
       if (formatTarget(event.body.stream) !== label || claims().judge(event) !== 'accepted') continue;
       const isAnswer = event.body.answers === null ? event.body.end : event.body.answers === answers;
       if (event.body.answers !== null && !isAnswer) continue;
-      copies.push({ json: decodeText(record.value ?? new Uint8Array(0)), answer: isAnswer });
-      if (isAnswer || copies.length >= MAX_COPIES) return copies;
+      yield { json: decodeText(record.value ?? new Uint8Array(0)), answer: isAnswer };
+      if (isAnswer) return;
     }
-    if (batch.next === position) break;
+    if (batch.next === position) return;
     position = batch.next;
   }
-  return copies;
 }

@@ -14,18 +14,23 @@ export class DedupeWindow {
     this.#clock = clock;
   }
 
-  /** A request at `offset` was taken in. */
-  took(offset: Offset): void {
-    const now = this.#clock.monoMs();
+  /** A request at `offset` was taken in, `ageMs` after it had come; offsets and times rise. */
+  took(offset: Offset, ageMs = 0): void {
+    const cameMs = this.#clock.monoMs() - Math.max(0, ageMs);
     const newest = this.#samples.at(-1);
-    if (newest === undefined || now - newest.monoMs >= SAMPLE_MS) this.#samples.push({ offset, monoMs: now });
-    while (this.#samples.length > 1 && now - (this.#samples[1]?.monoMs ?? now) > DEDUPE_MS) this.#samples.shift();
+    if (newest === undefined || cameMs - newest.monoMs >= SAMPLE_MS) this.#samples.push({ offset, monoMs: cameMs });
+    this.#forget();
   }
 
   /** The lowest offset of the window; infinite if nothing was taken in. */
   from(): number {
-    const now = this.#clock.monoMs();
-    while (this.#samples.length > 0 && now - (this.#samples.at(-1)?.monoMs ?? now) > DEDUPE_MS) this.#samples.shift();
+    this.#forget();
     return this.#samples[0]?.offset ?? Number.POSITIVE_INFINITY;
+  }
+
+  /** A sample stands for what came up to a second after it. */
+  #forget(): void {
+    const before = this.#clock.monoMs() - DEDUPE_MS - SAMPLE_MS;
+    while (this.#samples[0] !== undefined && this.#samples[0].monoMs < before) this.#samples.shift();
   }
 }

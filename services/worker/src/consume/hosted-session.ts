@@ -7,6 +7,7 @@ import type { Clock } from '@throughline/log';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcResponse, SessionRecord } from '@throughline/protocol';
 import { HostError } from '../host/host.ts';
 import type { HostCallbacks, HostSession, McpHost } from '../host/host.ts';
+import { DEDUPE_MS } from './dedupe-window.ts';
 import type { OpenCall, SettledCall } from './open-call.ts';
 
 export interface OutgoingRequest {
@@ -16,8 +17,21 @@ export interface OutgoingRequest {
   readonly id: JsonRpcId;
 }
 
-/** Settled requests remembered a session, so that a repetition does not run again. */
-const MAX_SETTLED = 512;
+/** All instances that the worker may have are taken. */
+export class NoSeatError extends Error {
+  override readonly name = 'NoSeatError';
+}
+
+/** A fresh server refused what the session had set up: the session cannot go on as what it was. */
+export class RestoreRefusedError extends Error {
+  override readonly name = 'RestoreRefusedError';
+}
+
+/** Settled requests remembered a session, however old, and how many at most within the window of repetitions. */
+const KEPT_SETTLED = 512;
+const MAX_SETTLED = 16_384;
+/** Messages of the client that wait for the server to take them, requests aside, which have bounds of their own. */
+const MAX_WAITING = 1000;
 const RESTORE_DEADLINE_MS = 30_000;
 const INTERNAL_PREFIX = 'throughline-restore-';
 
@@ -29,10 +43,23 @@ export interface HostedSessionOptions {
   readonly clock: Clock;
   /** What the server says, internal answers aside. */
   onMessage(session: HostedSession, message: JsonRpcMessage, related: JsonRpcId | undefined): Promise<void>;
-  onCloseStream(session: HostedSession, related: JsonRpcId | 'standalone'): void;
+  onCloseStream(session: HostedSession, related: JsonRpcId): void;
   onGone(session: HostedSession, reason: string): void;
-  /** An instance was made or is gone. */
-  onInstance(by: 1 | -1): void;
+  /** A new instance takes messages. */
+  onReady(session: HostedSession): void;
+  /** Before an instance is made; `false`: there may be no more. */
+  takeSeat(): boolean;
+  /** An instance is gone. */
+  freeSeat(): void;
+}
+
+interface Instance {
+  readonly number: number;
+  readonly abort: AbortController;
+  readonly asked: Map<string, (response: JsonRpcResponse) => void>;
+  host: HostSession | null;
+  isReady: boolean;
+  isOver: boolean;
 }
 
 export class HostedSession {
@@ -43,7 +70,7 @@ export class HostedSession {
   readonly calls = new Map<string, OpenCall>();
   /** Calls that wait for a place, in order. */
   readonly queue: OpenCall[] = [];
-  readonly settled = new Map<string, SettledCall>();
+  readonly settled = new Map<string, SettledCall & { readonly atMonoMs: number }>();
   /** Requests of the server that the client has not answered, by the id on the wire. */
   readonly outgoing = new Map<string, OutgoingRequest>();
   /** Running calls by their progress token. */
@@ -53,16 +80,20 @@ export class HostedSession {
   capabilities: Readonly<Record<string, unknown>> = {};
   running = 0;
   ended = false;
+  /** The client has listened on a standalone stream, as far as this owner knows. */
   standaloneSeen = false;
+  /** The client listened anew, or listened to a former owner: it may have missed what changed. */
+  mayHaveMissed = false;
   lastActivityMs: number;
-  /** Number of the current instance under this claim, from 1. */
+  /** When something was last said on the standalone stream, or it was opened. */
+  lastStandaloneMs: number;
+  /** Number of the newest instance under this claim, from 1. */
   instanceNumber = 0;
   readonly #options: HostedSessionOptions;
-  readonly #internal = new Map<string, (response: JsonRpcResponse) => void>();
-  #instance: HostSession | null = null;
-  #abort = new AbortController();
-  #chain: Promise<void> = Promise.resolve();
-  #internalCount = 0;
+  #instance: Instance | null = null;
+  #chain: Promise<unknown> = Promise.resolve();
+  #waiting = 0;
+  #askCount = 0;
 
   constructor(options: HostedSessionOptions, record: SessionRecord | null, createdMs: number) {
     this.#options = options;
@@ -72,124 +103,174 @@ export class HostedSession {
     this.record = record;
     this.createdMs = createdMs;
     this.lastActivityMs = options.clock.monoMs();
+    this.lastStandaloneMs = this.lastActivityMs;
   }
 
+  /** Its instance takes messages. */
   get isLoaded(): boolean {
-    return this.#instance !== null;
+    return this.#instance?.isReady === true;
   }
 
-  /** Remembers a settled call, the oldest first to be forgotten. */
+  /** Too many messages wait for the server to take them. */
+  get isClogged(): boolean {
+    return this.#waiting >= MAX_WAITING;
+  }
+
+  /** Remembers a settled call: for a minute in any case, the newest for longer. */
   remember(id: string, call: SettledCall): void {
+    const now = this.#options.clock.monoMs();
     this.settled.delete(id);
-    this.settled.set(id, call);
-    if (this.settled.size <= MAX_SETTLED) return;
-    const oldest = this.settled.keys().next();
-    if (oldest.done !== true) this.settled.delete(oldest.value);
+    this.settled.set(id, { ...call, atMonoMs: now });
+    for (const [oldest, { atMonoMs }] of this.settled) {
+      if (this.settled.size <= KEPT_SETTLED) return;
+      if (this.settled.size <= MAX_SETTLED && now - atMonoMs <= DEDUPE_MS) return;
+      this.settled.delete(oldest);
+    }
   }
 
-  /** Hands messages to the server one after the other; makes or rebuilds the instance first if there is none. Rejects with `HostError`. */
-  deliver(message: JsonRpcMessage, canPoll: boolean): Promise<void> {
+  /**
+   * Hands messages to the server one after the other; makes or rebuilds the instance first if there is none. Rejects
+   * with `HostError`, `NoSeatError` or `RestoreRefusedError`.
+   * @param isWanted asked when its turn has come; if not, nothing is handed over.
+   */
+  deliver(message: JsonRpcMessage, canPoll: boolean, isWanted = (): boolean => true): Promise<void> {
+    this.#waiting++;
     const delivered = this.#chain.then(async () => {
+      this.#waiting--;
+      if (!isWanted()) return;
       if (this.ended) throw new HostError('HOST_GONE', 'the session has ended');
-      const instance = this.#instance ?? (await this.#open());
-      await instance.deliver(message, { canPoll });
+      const host = this.#instance?.host ?? (await this.#open());
+      await host.deliver(message, { canPoll });
     });
     this.#chain = delivered.catch(() => undefined);
     return delivered;
   }
 
-  /** Ends the instance; a later `deliver` rebuilds it. Waits for what is being handed over. */
+  /** Ends the instance; a later `deliver` rebuilds it. What it still says is dropped. Rejects if the host cannot close it. */
   async unload(): Promise<void> {
     const instance = this.#instance;
-    this.#instance = null;
-    this.#abort.abort();
     if (instance === null) return;
-    this.#options.onInstance(-1);
-    await instance.close();
+    this.#over(instance);
+    await instance.host?.close();
+  }
+
+  /** `false` if the instance was over already. */
+  #over(instance: Instance): boolean {
+    if (instance.isOver) return false;
+    instance.isOver = true;
+    instance.isReady = false;
+    if (this.#instance === instance) this.#instance = null;
+    instance.abort.abort();
+    this.#options.freeSeat();
+    return true;
   }
 
   async #open(): Promise<HostSession> {
-    const options = this.#options;
-    this.#abort = new AbortController();
+    const { host, takeSeat, freeSeat } = this.#options;
+    if (!takeSeat()) throw new NoSeatError('this worker hosts as many server instances as it may');
+    if (this.ended) {
+      freeSeat();
+      throw new HostError('HOST_GONE', 'the session has ended');
+    }
     const number = ++this.instanceNumber;
-    const isCurrent = (): boolean => number === this.instanceNumber && !this.ended;
-    const callbacks: HostCallbacks = {
+    const instance: Instance = {
+      number,
+      abort: new AbortController(),
+      asked: new Map(),
+      host: null,
+      isReady: false,
+      isOver: false,
+    };
+    this.#instance = instance;
+    const context = { sessionId: this.key, principal: this.principal, signal: instance.abort.signal };
+    try {
+      instance.host = await host.open(context, this.#callbacks(instance));
+      checkNotOver(instance);
+      if (this.record !== null) await this.#restore(instance, instance.host, this.record);
+      checkNotOver(instance);
+      instance.isReady = true;
+      this.#options.onReady(this);
+      return instance.host;
+    } catch (error) {
+      this.#over(instance);
+      // Whatever closing it meets, the reason why it did not open is the one to tell.
+      await instance.host?.close().catch(() => undefined);
+      throw error;
+    }
+  }
+
+  #callbacks(instance: Instance): HostCallbacks {
+    return {
       onMessage: (message, related) => {
-        if (!isCurrent() || this.#takeInternal(message)) return Promise.resolve();
-        return options.onMessage(this, message, related);
+        if (instance.isOver || takeAsked(instance, message)) return Promise.resolve();
+        return this.#options.onMessage(this, message, related);
       },
       onCloseStream: (related) => {
-        if (isCurrent()) options.onCloseStream(this, related);
+        if (!instance.isOver) this.#options.onCloseStream(this, related);
       },
       onGone: (reason) => {
-        if (!isCurrent()) return;
-        if (this.#instance !== null) options.onInstance(-1);
-        this.#instance = null;
-        this.#abort.abort();
-        options.onGone(this, reason);
+        if (this.#over(instance)) this.#options.onGone(this, reason);
       },
     };
-    const instance = await options.host.open(
-      { sessionId: this.key, principal: this.principal, signal: this.#abort.signal },
-      callbacks,
-    );
-    if (!isCurrent()) {
-      await instance.close();
-      throw new HostError('HOST_GONE', 'the session ended while its server started');
-    }
-    this.#instance = instance;
-    options.onInstance(1);
-    if (this.record !== null) await this.#restore(instance, this.record);
-    return instance;
   }
 
   /** `initialize`, `initialized`, log level and subscriptions again, on a fresh server; its answers are swallowed. */
-  async #restore(instance: HostSession, record: SessionRecord): Promise<void> {
-    const initialized = await this.#ask(instance, record.initialize.method, record.initialize.params);
-    const { result } = initialized;
+  async #restore(instance: Instance, host: HostSession, record: SessionRecord): Promise<void> {
+    const { result } = await this.#ask(instance, host, record.initialize.method, record.initialize.params);
     if (typeof result === 'object' && result !== null && 'capabilities' in result)
       this.capabilities = result.capabilities as Record<string, unknown>;
     if (!record.initialized) return;
-    await instance.deliver({ jsonrpc: '2.0', method: 'notifications/initialized' }, { canPoll: false });
-    if (record.logLevel !== null) await this.#ask(instance, 'logging/setLevel', { level: record.logLevel });
-    for (const uri of record.subscriptions) await this.#ask(instance, 'resources/subscribe', { uri });
+    await host.deliver({ jsonrpc: '2.0', method: 'notifications/initialized' }, { canPoll: false });
+    if (record.logLevel !== null) await this.#ask(instance, host, 'logging/setLevel', { level: record.logLevel });
+    for (const uri of record.subscriptions) await this.#ask(instance, host, 'resources/subscribe', { uri });
   }
 
   async #ask(
-    instance: HostSession,
+    instance: Instance,
+    host: HostSession,
     method: string,
     params: Readonly<Record<string, unknown>> | undefined,
   ): Promise<JsonRpcResponse> {
-    const id = `${INTERNAL_PREFIX}${this.instanceNumber}-${++this.#internalCount}`;
-    const limit = deadline(this.#options.clock, RESTORE_DEADLINE_MS, this.#abort.signal);
+    const id = `${INTERNAL_PREFIX}${instance.number}-${++this.#askCount}`;
+    const limit = deadline(this.#options.clock, RESTORE_DEADLINE_MS, instance.abort.signal);
     try {
       const answered = new Promise<JsonRpcResponse>((resolve, reject) => {
-        this.#internal.set(id, resolve);
-        limit.signal.addEventListener('abort', () => {
-          reject(new HostError('HOST_TIMEOUT', `the server did not answer ${method} while its session was restored`));
-        });
+        instance.asked.set(id, resolve);
+        const fail = (): void => {
+          reject(
+            limit.expired()
+              ? new HostError('HOST_TIMEOUT', `the server did not answer ${method} while its session was restored`)
+              : new HostError('HOST_GONE', 'the server ended while its session was restored'),
+          );
+        };
+        limit.signal.addEventListener('abort', fail, { once: true });
+        if (limit.signal.aborted) fail();
       });
       answered.catch(() => undefined);
-      await instance.deliver(
+      await host.deliver(
         { jsonrpc: '2.0', id, method, ...(params === undefined ? {} : { params }) },
         { canPoll: false },
       );
       const response = await answered;
       if (response.error !== undefined)
-        throw new HostError(
-          'HOST_GONE',
+        throw new RestoreRefusedError(
           `the server refused ${method} while its session was restored: ${response.error.message}`,
         );
       return response;
     } finally {
-      this.#internal.delete(id);
+      instance.asked.delete(id);
       limit.dispose();
     }
   }
+}
 
-  #takeInternal(message: JsonRpcMessage): boolean {
-    if ('method' in message || typeof message.id !== 'string' || !message.id.startsWith(INTERNAL_PREFIX)) return false;
-    this.#internal.get(message.id)?.(message);
-    return true;
-  }
+function checkNotOver(instance: Instance): void {
+  if (instance.isOver) throw new HostError('HOST_GONE', 'the server ended while its session was opened');
+}
+
+/** Whether it answers what this worker asked itself. */
+function takeAsked(instance: Instance, message: JsonRpcMessage): boolean {
+  if ('method' in message || typeof message.id !== 'string' || !message.id.startsWith(INTERNAL_PREFIX)) return false;
+  instance.asked.get(message.id)?.(message);
+  return true;
 }

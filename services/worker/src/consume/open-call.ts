@@ -2,14 +2,7 @@
 import type { Effects } from '@throughline/history';
 import { sha256, toBase64Url } from '@throughline/protocol';
 import type { JsonRpcId, JsonRpcRequest, Offset, StreamLabel } from '@throughline/protocol';
-
-/** Members of one 2025-03-26 batch share a stream, which ends with the last answer. */
-export interface BatchState {
-  readonly count: number;
-  seen: number;
-  requests: number;
-  answered: number;
-}
+import type { BatchState } from './batch-table.ts';
 
 /**
  * - `held`: taken in while the worker leaves; its successor dispatches it.
@@ -36,6 +29,8 @@ export interface OpenCall {
   state: CallState;
   /** Streams of repetitions of this request, which get the same. */
   readonly mirrors: Mirror[];
+  /** Offset of the request that this one repeats; its successors must know both. */
+  mirrorOf: Offset | null;
   /** Cancels the timer that records its start, if one is set. */
   cancelTimer: (() => void) | null;
   /** It counts among the running calls. */
@@ -45,7 +40,15 @@ export interface OpenCall {
 export interface Mirror {
   readonly call: OpenCall;
   /** What came while earlier messages were still being copied; `null` once it is level. */
-  pending: { readonly json: string; readonly answer: boolean }[] | null;
+  pending: PendingCopy[] | null;
+  pendingChars: number;
+  /** More came than may wait: the copy is not complete and must not be taken for it. */
+  hasOverflowed: boolean;
+}
+
+export interface PendingCopy {
+  readonly json: string;
+  readonly answer: boolean;
 }
 
 /** A settled request, kept for a while so that its repetition does not run again. */
@@ -59,6 +62,13 @@ export interface SettledCall {
 /** Map key of a JSON-RPC id: 1 and "1" are two ids. */
 export function idKey(id: JsonRpcId): string {
   return typeof id === 'number' ? `n${id}` : `s${id}`;
+}
+
+export function progressToken(message: JsonRpcRequest): JsonRpcId | null {
+  const meta = message.params?.['_meta'];
+  if (typeof meta !== 'object' || meta === null || !('progressToken' in meta)) return null;
+  const { progressToken: token } = meta;
+  return typeof token === 'string' || typeof token === 'number' ? token : null;
 }
 
 export function hashBody(body: Uint8Array): string {

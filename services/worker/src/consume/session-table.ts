@@ -1,4 +1,4 @@
-/** The sessions of one partition on this worker, with what the compacted topic knows of those not yet met. */
+/** The sessions of one partition on this worker. SPEC: WRK-IDLE. */
 import type { Clock } from '@throughline/log';
 import type { SessionRecord } from '@throughline/protocol';
 import type { HostedSession } from './hosted-session.ts';
@@ -35,7 +35,8 @@ export class SessionTable {
     const overdue: (readonly [HostedSession, 'idle' | 'expired'])[] = [];
     for (const session of this.#sessions.values()) {
       if (this.#clock.wallMs() - session.createdMs > maxLifeMs) overdue.push([session, 'expired']);
-      else if (isIdle(session) && this.#clock.monoMs() - session.lastActivityMs > idleTtlMs(session.server))
+      // A server that asks and never hears an answer must not keep its session for ever.
+      else if (session.calls.size === 0 && this.#clock.monoMs() - session.lastActivityMs > idleTtlMs(session.server))
         overdue.push([session, 'idle']);
     }
     return overdue;
@@ -46,16 +47,13 @@ export class SessionTable {
     return this.all().filter(
       (session) =>
         session.isLoaded &&
-        isIdle(session) &&
+        session.calls.size === 0 &&
+        session.outgoing.size === 0 &&
         session.record?.initialized === true &&
         canRestore(session.server) &&
         this.#clock.monoMs() - session.lastActivityMs > afterMs,
     );
   }
-}
-
-function isIdle(session: HostedSession): boolean {
-  return session.calls.size === 0 && session.outgoing.size === 0;
 }
 
 /** The session's record after a request of the client was answered; `null` if nothing of it changed. Pure. */

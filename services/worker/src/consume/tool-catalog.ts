@@ -1,4 +1,7 @@
-/** What the tools of one server say of their effects: learned from the answers to `tools/list` that pass by. SPEC: WRK-EFFECTS. */
+/**
+ * What the tools of one server say of their effects: learned from the answers to `tools/list` that pass by. Sessions may
+ * be shown different tools under one name: the more cautious word counts until the list changes. SPEC: WRK-EFFECTS.
+ */
 import type { Effects } from '@throughline/history';
 import type { JsonRpcRequest } from '@throughline/protocol';
 
@@ -30,10 +33,11 @@ export class ToolCatalog {
     for (const tool of result['tools'] as readonly unknown[]) {
       if (!isObject(tool) || typeof tool['name'] !== 'string') continue;
       const annotations = isObject(tool['annotations']) ? tool['annotations'] : {};
-      if (!this.#tools.has(tool['name']) && this.#tools.size >= MAX_TOOLS) continue;
+      const known = this.#tools.get(tool['name']);
+      if (known === undefined && this.#tools.size >= MAX_TOOLS) continue;
       this.#tools.set(tool['name'], {
-        readOnly: annotations['readOnlyHint'] === true,
-        idempotent: annotations['idempotentHint'] === true,
+        readOnly: annotations['readOnlyHint'] === true && known?.readOnly !== false,
+        idempotent: annotations['idempotentHint'] === true && known?.idempotent !== false,
       });
     }
   }

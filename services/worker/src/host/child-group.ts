@@ -40,6 +40,7 @@ export interface ChildCommand {
 }
 
 const POLL_MS = 10;
+const QUIET_MS = 100;
 const livingGroups = new Set<number>();
 
 function signalGroup(pid: number, signal: NodeJS.Signals | 0): boolean {
@@ -112,10 +113,20 @@ export async function startChildGroup(command: ChildCommand, clock: Clock): Prom
   if (pid === undefined) throw new HostError('HOST_CONFIG', `the command "${file}" has no process id`);
   trackGroup(pid);
 
-  /** Whether the group was gone within `ms`. */
-  const waitGone = async (ms: number): Promise<boolean> => {
+  const openPipes = new Set([child.stdout, child.stderr]);
+  for (const pipe of [...openPipes]) pipe.once('close', () => openPipes.delete(pipe));
+
+  const isGroupGone = (): boolean => exit !== undefined && !signalGroup(pid, 0);
+  /**
+   * The dead members of a group stay as zombies until the parent they were left to reaps them, which in a container is
+   * perhaps never; a group that holds no pipe of ours any more is as good as gone.
+   */
+  const isQuiet = (): boolean => exit !== undefined && openPipes.size === 0;
+
+  /** Whether `holds` came true within `ms`. */
+  const waitFor = async (ms: number, holds: () => boolean): Promise<boolean> => {
     const until = clock.monoMs() + ms;
-    while (exit === undefined || signalGroup(pid, 0)) {
+    while (!holds()) {
       const left = until - clock.monoMs();
       if (left <= 0) return false;
       await sleep(clock, Math.min(POLL_MS, left));
@@ -124,12 +135,20 @@ export async function startChildGroup(command: ChildCommand, clock: Clock): Prom
   };
 
   const stop = async (limits: StopLimits): Promise<void> => {
+    const isOver = (): boolean => isGroupGone() || isQuiet();
     child.stdin.end();
-    const isGone =
-      (exit === undefined && (await waitGone(limits.stdinMs))) ||
-      (signalGroup(pid, 'SIGTERM'), await waitGone(limits.termMs)) ||
-      (signalGroup(pid, 'SIGKILL'), await waitGone(limits.killMs));
-    if (isGone) untrackGroup(pid);
+    if (exit === undefined) await waitFor(limits.stdinMs, isOver);
+    if (!isGroupGone()) {
+      signalGroup(pid, 'SIGTERM');
+      // Members that gave up their pipes may still live; they get a short time.
+      if (isQuiet()) await waitFor(Math.min(QUIET_MS, limits.termMs), isGroupGone);
+      else await waitFor(limits.termMs, isOver);
+    }
+    if (!isGroupGone()) {
+      signalGroup(pid, 'SIGKILL');
+      await waitFor(limits.killMs, isOver);
+    }
+    if (isOver()) untrackGroup(pid);
   };
 
   let stopping: Promise<void> | undefined;

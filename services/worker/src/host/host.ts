@@ -18,8 +18,11 @@ export interface HostCallbacks {
    * The returned promise is backpressure: it resolves when there is room for more. It never rejects.
    */
   onMessage(message: JsonRpcMessage, related?: JsonRpcId): Promise<void>;
-  /** The server asks that the connection of this request's stream (or of the standalone stream) be closed for now. */
-  onCloseStream(related: JsonRpcId | 'standalone'): void;
+  /**
+   * The server asks that the connection of this request's stream be closed for now; `standalone` means the standalone
+   * stream (a request with that very id is never named here).
+   */
+  onCloseStream(related: JsonRpcId): void;
   /** The instance is gone by itself (process died, upstream session lost). At most once; never after `close()`. */
   onGone(reason: string): void;
 }

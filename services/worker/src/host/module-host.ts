@@ -150,7 +150,7 @@ export function createModuleHost(
         },
         (error: unknown) => {
           limit.dispose();
-          reject(error as Error);
+          reject(error instanceof Error ? error : new Error(textOf(error)));
         },
       );
     });

@@ -29,12 +29,8 @@ export function createSessionSet(): SessionSet {
       if (isSetClosed) throw new HostError('HOST_GONE', 'the host is closed');
       let isClosed = false;
       let goneReason: string | undefined;
-      let session: HostSession | undefined;
+      let hasResolved = false;
 
-      const announceGone = (reason: string, gone: HostSession): void => {
-        callbacks.onGone(reason);
-        void gone.close();
-      };
       const inner = await start({
         onMessage: (message, related) => (isClosed ? Promise.resolve() : callbacks.onMessage(message, related)),
         onCloseStream(related) {
@@ -43,7 +39,7 @@ export function createSessionSet(): SessionSet {
         onGone(reason) {
           if (isClosed || goneReason !== undefined) return;
           goneReason = reason;
-          if (session !== undefined) announceGone(reason, session);
+          if (hasResolved) announce(reason);
         },
       });
 
@@ -69,13 +65,14 @@ export function createSessionSet(): SessionSet {
         await kept.close();
         throw new HostError('HOST_GONE', 'the session ended while its server was starting');
       }
-      session = kept;
-      if (goneReason !== undefined) {
-        const reason: string = goneReason;
-        setImmediate(() => {
-          if (!isClosed) announceGone(reason, kept);
-        });
-      }
+      const announce = (reason: string): void => {
+        if (isClosed) return;
+        callbacks.onGone(reason);
+        void kept.close();
+      };
+      hasResolved = true;
+      // The caller first gets its session.
+      if (goneReason !== undefined) setImmediate(announce, goneReason);
       return kept;
     },
     async close() {

@@ -52,6 +52,8 @@ export interface SessionTransportOptions {
  */
 const currentCall = new AsyncLocalStorage<{ readonly transport: SdkTransport; readonly id: JsonRpcId }>();
 
+const STANDALONE = 'standalone';
+
 export function createSessionTransport(options: SessionTransportOptions): SessionTransport {
   const { callbacks, logger } = options;
   const openCalls = new Set<JsonRpcId>();
@@ -82,7 +84,13 @@ export function createSessionTransport(options: SessionTransportOptions): Sessio
     start: () => Promise.resolve(),
     async send(message, sendOptions) {
       if (hasEnded) return;
-      const related = relatedOf(message, sendOptions?.relatedRequestId);
+      const told = sendOptions?.relatedRequestId;
+      // Handlers of SDK v2 go on sending after a cancel. The stream of that call has ended: there is no place for it.
+      if ('method' in message && told !== undefined && !openCalls.has(told)) {
+        if ('id' in message) throw new Error(`the call that asks ${message.method} is over`);
+        return;
+      }
+      const related = relatedOf(message, told);
       if (!('method' in message) && message.id !== null) openCalls.delete(message.id);
       await callbacks.onMessage(message, related);
     },
@@ -101,7 +109,7 @@ export function createSessionTransport(options: SessionTransportOptions): Sessio
       if (openCalls.has(id)) callbacks.onCloseStream(id);
     },
     closeStandaloneSSEStream() {
-      if (!hasEnded) callbacks.onCloseStream('standalone');
+      if (!hasEnded) callbacks.onCloseStream(STANDALONE);
     },
   });
 
@@ -119,7 +127,9 @@ export function createSessionTransport(options: SessionTransportOptions): Sessio
           return;
         }
         openCalls.add(id);
-        const inbound = extra.canPoll ? { requestInfo, ...closersOf(id) } : { requestInfo };
+        // The callback could not tell a request with this id from the standalone stream.
+        const mayClose = extra.canPoll && id !== STANDALONE;
+        const inbound = mayClose ? { requestInfo, ...closersOf(id) } : { requestInfo };
         currentCall.run({ transport: sdk, id }, () => sdk.onmessage?.(message, inbound));
       } catch (error) {
         logger.error('host.deliver-failed', { error });

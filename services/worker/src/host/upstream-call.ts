@@ -15,7 +15,7 @@ import { discard, failureText, mediaType, readText, statusText } from './upstrea
 export interface UpstreamCall {
   readonly id: JsonRpcId;
   /** Resolves when the upstream has begun to answer, or the call is over: a cancel sent after that finds the request there. */
-  readonly begun: Promise<void>;
+  readonly begun: Promise<unknown>;
   /** Resolves when the call is over and holds no connection. Never rejects. */
   readonly done: Promise<void>;
   /** Whether no response was passed on yet; says yes once and then no. */
@@ -36,7 +36,7 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
   const cursor: SseCursor = { lastEventId: undefined, retryMs: undefined };
   const timers = new Set<() => void>();
   let isAnswered = false;
-  const begun = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<undefined>();
 
   const abortAfter = (ms: number): void => {
     timers.add(
@@ -173,7 +173,7 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
       await fail('upstream-unreachable', `cannot be reached (${failureText(error)})`);
       return;
     } finally {
-      begun.resolve();
+      begun.resolve(undefined);
     }
     if (isSessionLost(context, response)) {
       discard(response);

@@ -19,6 +19,8 @@ const ONE_WAY_ATTEMPTS = 3;
 const ONE_WAY_RETRY_MS = 200;
 /** Milliseconds that a cancel waits for the upstream to begin with the request that it names. */
 const CANCEL_ORDER_MS = 250;
+/** Milliseconds that the messages after `notifications/initialized` wait for the standalone stream. */
+const STANDALONE_OPEN_MS = 1000;
 
 type PostOutcome =
   | { readonly kind: 'taken' }
@@ -93,6 +95,16 @@ export function createUpstreamSession(
     }
   };
 
+  /** Many servers drop what they say before the stream is there, so what follows waits for it a little. */
+  const startStandalone = async (): Promise<void> => {
+    if (standalone !== undefined) return;
+    const tried = Promise.withResolvers<undefined>();
+    standalone = followStandalone(context, () => {
+      tried.resolve(undefined);
+    });
+    await settlesWithin(deps.clock, tried.promise, STANDALONE_OPEN_MS);
+  };
+
   const postOneWay = async (message: JsonRpcMessage): Promise<void> => {
     const cancelled = cancelledId(message);
     const call = cancelled === undefined ? undefined : calls.get(cancelled);
@@ -103,7 +115,7 @@ export function createUpstreamSession(
       if (ended.signal.aborted) return;
       if (outcome.kind === 'taken') {
         if ('method' in message && message.method === 'notifications/initialized') {
-          standalone ??= followStandalone(context);
+          await startStandalone();
         }
         break;
       }

@@ -9,12 +9,16 @@ import type { SseCursor } from './sse-reader.ts';
 import { delayBefore, LOST_REASON, openStream } from './upstream-context.ts';
 import type { UpstreamContext } from './upstream-context.ts';
 
-/** Resolves when the upstream offers no such stream, or the session has ended. Never rejects. */
-export async function followStandalone(context: UpstreamContext): Promise<void> {
+/**
+ * Resolves when the upstream offers no such stream, or the session has ended. Never rejects. `onFirstTry` is called when
+ * the first attempt is over, whatever came of it.
+ */
+export async function followStandalone(context: UpstreamContext, onFirstTry: () => void): Promise<void> {
   const { signal, logger, limits } = context;
   const cursor: SseCursor = { lastEventId: undefined, retryMs: undefined };
   for (let failures = 0; ; failures += 1) {
     const opened = await openStream(context, cursor, signal);
+    onFirstTry();
     switch (opened.kind) {
       case 'stream': {
         const end = await readSse(opened.body, cursor, {

@@ -4,8 +4,10 @@
  * happened. SPEC: WRK-WRITER.
  */
 import { hasLogCode, sleep } from '@throughline/log';
-import type { Clock, Log } from '@throughline/log';
+import type { Appended, Clock, Log } from '@throughline/log';
 import type { Offset, Partition, RecordInput } from '@throughline/protocol';
+import { ackWithin } from '../ack-within.ts';
+import { errorText } from '../context.ts';
 
 /** The writer has stopped: the record is not in the log, or nobody knows. */
 export class WriterStoppedError extends Error {
@@ -16,7 +18,7 @@ export interface PartitionWriterOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly partition: Partition;
-  /** Milliseconds that a refused append is tried again. */
+  /** Milliseconds that a refused append is tried again, and that an ack is waited for. */
   readonly deadlineMs: number;
   /** Called once when the writer had to give up. */
   onLost(reason: string): void;
@@ -25,13 +27,15 @@ export interface PartitionWriterOptions {
 interface Waiting {
   readonly record: RecordInput;
   readonly bytes: number;
+  readonly session: string | null;
   resolve(offset: Offset): void;
   reject(error: Error): void;
 }
 
 const MAX_BATCH_RECORDS = 500;
 const MAX_BATCH_BYTES = 1024 * 1024;
-const QUEUE_BYTES = 8 * 1024 * 1024;
+/** Bytes that wait before those who listen to {@link PartitionWriter.room} are held up. */
+export const QUEUE_BYTES = 8 * 1024 * 1024;
 const RETRY_MS = 100;
 
 function sizeOf(record: RecordInput): number {
@@ -47,6 +51,7 @@ export class PartitionWriter {
   readonly #queue: Waiting[] = [];
   readonly #stop = new AbortController();
   readonly #roomWaiters = new Set<() => void>();
+  readonly #bytesBySession = new Map<string, number>();
   #queuedBytes = 0;
   #running = false;
   #failure: WriterStoppedError | null = null;
@@ -60,16 +65,24 @@ export class PartitionWriter {
     return sizeOf(record) <= this.#options.log.description.maxRecordBytes;
   }
 
-  /** Queues a record; resolves with its offset when it is durable. Rejects with `WriterStoppedError`. Nobody has to listen. */
-  write(record: RecordInput): Promise<Offset> {
+  /** Bytes of a session that are not durable yet. */
+  waitingOf(session: string): number {
+    return this.#bytesBySession.get(session) ?? 0;
+  }
+
+  /**
+   * Queues a record; resolves with its offset when it is durable. Rejects with `WriterStoppedError`. Nobody has to listen.
+   * @param session whose it is, for {@link waitingOf}.
+   */
+  write(record: RecordInput, session: string | null = null): Promise<Offset> {
     const written = new Promise<Offset>((resolve, reject) => {
       if (this.#failure !== null) {
         reject(this.#failure);
         return;
       }
       const bytes = sizeOf(record);
-      this.#queue.push({ record, bytes, resolve, reject });
-      this.#queuedBytes += bytes;
+      this.#queue.push({ record, bytes, session, resolve, reject });
+      this.#count(session, bytes);
     });
     written.catch(() => undefined);
     if (!this.#running && this.#queue.length > 0) {
@@ -81,7 +94,7 @@ export class PartitionWriter {
 
   /** Resolves when there is room for more, or the writer has stopped. */
   room(): Promise<void> {
-    if (this.#queuedBytes <= QUEUE_BYTES || this.#failure !== null) return Promise.resolve();
+    if (this.#hasRoom()) return Promise.resolve();
     return new Promise((resolve) => {
       this.#roomWaiters.add(resolve);
     });
@@ -93,6 +106,7 @@ export class PartitionWriter {
     this.#stop.abort();
   }
 
+  /** Never rejects. */
   async #run(): Promise<void> {
     const { log, partition } = this.#options;
     // Records made in one turn of the event loop share one commit.
@@ -101,38 +115,37 @@ export class PartitionWriter {
       const batch = this.#takeBatch();
       if (batch.length === 0) break;
       try {
-        const { offsets } = await this.#append(batch);
+        const { offsets } = await this.#append(batch.map((waiting) => waiting.record));
         batch.forEach((waiting, index) => {
           waiting.resolve(offsets[index] ?? 0);
         });
       } catch (error) {
-        const reason = `append to events ${partition} failed on ${log.description.driver}: ${error instanceof Error ? error.message : String(error)}`;
+        const reason = `append to events ${partition} failed on ${log.description.driver}: ${errorText(error)}`;
         const failure = this.#fail(reason);
         for (const waiting of batch) waiting.reject(failure);
       }
-      for (const wake of this.#roomWaiters) wake();
-      this.#roomWaiters.clear();
+      for (const { session, bytes } of batch) this.#count(session, -bytes);
+      this.#wake();
     }
     this.#running = false;
   }
 
   /** A refused append left nothing in the log: it is tried again, in its order, until the deadline. */
-  async #append(batch: readonly Waiting[]): Promise<{ readonly offsets: readonly Offset[] }> {
+  async #append(records: readonly RecordInput[]): Promise<Appended> {
     const { log, clock, partition, deadlineMs } = this.#options;
-    const records = batch.map((waiting) => waiting.record);
     const until = clock.monoMs() + deadlineMs;
     for (;;) {
       try {
-        return await log.append({ topic: 'events', partition }, records);
+        // An append that is not answered in time may still land: its outcome is unknown.
+        return await ackWithin(
+          clock,
+          Math.max(1, until - clock.monoMs()),
+          log.append({ topic: 'events', partition }, records),
+        );
       } catch (error) {
-        if (
-          !hasLogCode(error, 'APPEND_REFUSED') ||
-          error.details.reason === 'closed' ||
-          error.details.reason === 'too-large'
-        )
-          throw error;
-        if (clock.monoMs() >= until) throw error;
-        if (!(await sleep(clock, RETRY_MS, this.#stop.signal))) throw error;
+        if (!hasLogCode(error, 'APPEND_REFUSED')) throw error;
+        if (error.details.reason === 'closed' || error.details.reason === 'too-large') throw error;
+        if (clock.monoMs() >= until || !(await sleep(clock, RETRY_MS, this.#stop.signal))) throw error;
       }
     }
   }
@@ -145,18 +158,36 @@ export class PartitionWriter {
       bytes += waiting.bytes;
       count++;
     }
-    this.#queuedBytes -= bytes;
     return this.#queue.splice(0, count);
+  }
+
+  #count(session: string | null, bytes: number): void {
+    this.#queuedBytes += bytes;
+    if (session === null) return;
+    const waiting = this.waitingOf(session) + bytes;
+    if (waiting === 0) this.#bytesBySession.delete(session);
+    else this.#bytesBySession.set(session, waiting);
+  }
+
+  #hasRoom(): boolean {
+    return this.#queuedBytes <= QUEUE_BYTES || this.#failure !== null;
+  }
+
+  #wake(): void {
+    if (!this.#hasRoom()) return;
+    for (const wake of this.#roomWaiters) wake();
+    this.#roomWaiters.clear();
   }
 
   #fail(reason: string): WriterStoppedError {
     if (this.#failure !== null) return this.#failure;
     const failure = new WriterStoppedError(reason);
     this.#failure = failure;
-    for (const waiting of this.#queue.splice(0)) waiting.reject(failure);
-    this.#queuedBytes = 0;
-    for (const wake of this.#roomWaiters) wake();
-    this.#roomWaiters.clear();
+    for (const waiting of this.#queue.splice(0)) {
+      this.#count(waiting.session, -waiting.bytes);
+      waiting.reject(failure);
+    }
+    this.#wake();
     this.#options.onLost(reason);
     return failure;
   }

@@ -6,6 +6,7 @@ import { parseOffset } from '@throughline/protocol';
 import type { JsonRpcId, Offset } from '@throughline/protocol';
 
 const FORM = /^tl-([0-9]+)-([0-9]+)-(n|s):(.*)$/s;
+const PING_FORM = /^tl-[0-9]+-ping-[0-9]+$/;
 
 /** @param instance number of the server instance under this claim. */
 export function wireRequestId(claim: Offset, instance: number, id: JsonRpcId): string {
@@ -29,4 +30,14 @@ export function parseWireRequestId(id: JsonRpcId | null): ServerRequestId | null
   if (kind === 's') return { claim, instance, id: text };
   const number = Number(text);
   return text !== '' && Number.isFinite(number) ? { claim, instance, id: number } : null;
+}
+
+/** The id of a ping that an owner sends by itself; no server knows of it. */
+export function pingId(claim: Offset, count: number): string {
+  return `tl-${claim}-ping-${count}`;
+}
+
+/** Whether `id` is that of an owner's own ping, this one's or a former one's. */
+export function isPingId(id: JsonRpcId | null): boolean {
+  return typeof id === 'string' && PING_FORM.test(id);
 }

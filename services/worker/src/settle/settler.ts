@@ -9,8 +9,16 @@ import {
   wireError,
 } from '@throughline/protocol';
 import type { JsonRpcErrorObject, Offset, RecordInput, StreamLabel, StreamTarget } from '@throughline/protocol';
+import { isComplete } from '../consume/batch-table.ts';
+import type { BatchState } from '../consume/batch-table.ts';
 import type { Mirror, OpenCall } from '../consume/open-call.ts';
 import type { PartitionWriter } from './partition-writer.ts';
+
+/** Characters that wait for a repeated request while its earlier messages are copied. */
+export const MAX_PENDING_CHARS = 4 * 1024 * 1024;
+
+/** What an answer belongs to: a call, or a message that could not be read as one. */
+type Answered = Pick<OpenCall, 'at' | 'stream' | 'key' | 'batch'>;
 
 export class Settler {
   readonly #writer: PartitionWriter;
@@ -28,11 +36,11 @@ export class Settler {
 
   /** A notification or server request on the stream of a call. `false`: it is larger than a record may be, and was not written. */
   send(call: OpenCall, json: string): boolean {
-    if (!this.#message(call.stream, call.key, json, {})) return false;
+    if (call.state === 'done' || !this.#message(call.stream, call.key, json, {})) return false;
     call.sent = true;
     for (const mirror of call.mirrors) {
       if (mirror.pending === null) this.send(mirror.call, json);
-      else mirror.pending.push({ json, answer: false });
+      else keepPending(mirror, { json, answer: false });
     }
     return true;
   }
@@ -41,21 +49,20 @@ export class Settler {
   answer(call: OpenCall, json: string): void {
     if (call.state === 'done') return;
     this.#close(call);
-    const { batch } = call;
-    const ends = batch === null || (++batch.answered === batch.requests && batch.seen === batch.count);
-    const extra = { end: ends, ...(batch === null ? {} : { answers: call.at }) };
-    if (!this.#message(call.stream, call.key, json, extra)) {
-      const error = wireError('RESULT_TOO_LARGE', 'The result is larger than a record of the log may be');
-      this.#message(call.stream, call.key, JSON.stringify(errorResponse(call.message.id, error)), extra);
-    }
+    this.#answer(call, json, call.message.id);
     for (const mirror of call.mirrors) {
       if (mirror.pending === null) this.answer(mirror.call, json);
-      else mirror.pending.push({ json, answer: true });
+      else keepPending(mirror, { json, answer: true });
     }
   }
 
   fail(call: OpenCall, error: JsonRpcErrorObject): void {
     this.answer(call, JSON.stringify(errorResponse(call.message.id, error)));
+  }
+
+  /** A message that cannot be read ends its stream, or its part of a batch, with an error that names no request. */
+  failUnreadable(answered: Answered, error: JsonRpcErrorObject): void {
+    this.#answer(answered, JSON.stringify(errorResponse(null, error)), null);
   }
 
   /** Ends the stream of a cancelled call without a message. A member of a batch gets an error, since its stream goes on. */
@@ -66,13 +73,14 @@ export class Settler {
       return;
     }
     this.#close(call);
-    this.#control(EVENT_TYPE.ended, call.key, { stream: formatTarget(call.stream) });
+    void this.#control(EVENT_TYPE.ended, call.key, { stream: formatTarget(call.stream) });
     for (const mirror of call.mirrors) this.endCancelled(mirror.call);
   }
 
   /** All members of a batch were seen after all its requests were answered: the stream ends now. */
-  endBatch(key: string, stream: StreamLabel): void {
-    this.#control(EVENT_TYPE.ended, key, { stream: formatTarget(stream) });
+  endBatch(batch: BatchState): void {
+    batch.hasEnded = true;
+    void this.#control(EVENT_TYPE.ended, batch.key, { stream: `r${batch.first}` });
   }
 
   /** Everything that waited while a repetition was brought level. */
@@ -86,7 +94,7 @@ export class Settler {
   }
 
   closeStream(key: string, target: StreamTarget): void {
-    this.#control(EVENT_TYPE.closed, key, { stream: formatTarget(target) });
+    void this.#control(EVENT_TYPE.closed, key, { stream: formatTarget(target) });
   }
 
   started(call: OpenCall): Promise<Offset> {
@@ -100,11 +108,14 @@ export class Settler {
   sessionEnded(key: string, reason: string): Promise<Offset> {
     return this.#writer.write(
       makeRecord(EVENT_TYPE.sessionEnded, key, JSON.stringify({ reason }), { owner: this.#owner }),
+      key,
     );
   }
 
-  checkpoint(value: string): Promise<Offset> {
-    return this.#writer.write(makeRecord(EVENT_TYPE.checkpoint, null, value, { owner: this.#owner }));
+  /** `null`: it is larger than a record may be, and was not written. */
+  checkpoint(value: string): Promise<Offset> | null {
+    const record = makeRecord(EVENT_TYPE.checkpoint, null, value, { owner: this.#owner });
+    return this.#writer.fits(record) ? this.#writer.write(record) : null;
   }
 
   released(): Promise<Offset> {
@@ -115,6 +126,18 @@ export class Settler {
     call.state = 'done';
     call.cancelTimer?.();
     call.cancelTimer = null;
+  }
+
+  #answer({ at, stream, key, batch }: Answered, json: string, id: string | number | null): void {
+    if (batch !== null) batch.answered++;
+    const end = batch === null || (isComplete(batch) && !batch.hasEnded);
+    if (batch !== null && end) batch.hasEnded = true;
+    const extra = { end, ...(batch === null ? {} : { answers: at }) };
+    if (this.#message(stream, key, json, extra)) return;
+    const error = wireError('RESULT_TOO_LARGE', 'The result is larger than a record of the log may be');
+    if (this.#message(stream, key, JSON.stringify(errorResponse(id, error)), extra)) return;
+    // An id as long as a record: nobody can be told, but nothing waits for ever.
+    if (end) void this.#control(EVENT_TYPE.ended, key, { stream: formatTarget(stream) });
   }
 
   #message(
@@ -130,12 +153,24 @@ export class Settler {
       answers: extra.answers === undefined ? null : String(extra.answers),
     });
     if (!this.#writer.fits(record)) return false;
-    void this.#writer.write(record);
+    void this.#writer.write(record, key);
     return true;
   }
 
+  /** Nobody has to listen to the promise. */
   #control(type: string, key: string, fields: Parameters<typeof makeRecord>[3]): Promise<Offset> {
     const record: RecordInput = makeRecord(type, key, null, { ...fields, owner: this.#owner });
-    return this.#writer.write(record);
+    return this.#writer.write(record, key);
   }
+}
+
+function keepPending(mirror: Mirror, copy: { readonly json: string; readonly answer: boolean }): void {
+  if (mirror.hasOverflowed) return;
+  mirror.pendingChars += copy.json.length;
+  if (mirror.pendingChars <= MAX_PENDING_CHARS || mirror.pending?.length === 0) {
+    mirror.pending?.push(copy);
+    return;
+  }
+  mirror.hasOverflowed = true;
+  mirror.pending = [];
 }

@@ -96,4 +96,5 @@ export function createFixtureServer(): McpServer {
   return server;
 }
 
+// eslint-disable-next-line no-restricted-syntax -- a hosted module has a default export
 export default createFixtureServer;

@@ -78,7 +78,7 @@ async function sendWeb(answer: Response, response: ServerResponse): Promise<void
     return;
   }
   response.flushHeaders();
-  const body = Readable.fromWeb(answer.body as Parameters<typeof Readable.fromWeb>[0]);
+  const body = Readable.fromWeb(answer.body);
   response.once('close', () => body.destroy());
   body.on('error', () => response.destroy());
   body.pipe(response);
@@ -120,7 +120,7 @@ async function openV2(server: McpServerV2, options: SdkHttpServerOptions, regist
 async function openV1(server: McpServerV1, options: SdkHttpServerOptions, registered: Registered): Promise<Endpoint> {
   const transport = new StreamableHTTPServerTransport({
     sessionIdGenerator: () => randomUUID(),
-    ...(options.hasEventStore === false ? {} : { eventStore: createEventStore() as never }),
+    ...(options.hasEventStore === false ? {} : { eventStore: createEventStore() }),
     ...(options.isJson === true ? { enableJsonResponse: true } : {}),
     retryInterval: options.retryMs ?? 20,
     onsessioninitialized: (id) => {
@@ -131,7 +131,7 @@ async function openV1(server: McpServerV1, options: SdkHttpServerOptions, regist
     handle: (request, response) => transport.handleRequest(request, response),
     close: () => server.close(),
   };
-  await server.connect(transport as never);
+  await server.connect(transport);
   return endpoint;
 }
 

@@ -1,0 +1,76 @@
+/** Gateways and workers on one log file: what a small installation is, with the means to kill and to replace parts of it. */
+import path from 'node:path';
+import { makeScratchFolder } from './scratch-folder.ts';
+import { startThroughline } from './throughline-process.ts';
+import type { ThroughlineProcess } from './throughline-process.ts';
+
+export interface ClusterOptions {
+  /** Default 2. */
+  readonly gateways?: number;
+  /** Default 2. */
+  readonly workers?: number;
+  /** Options of every process. */
+  readonly args?: readonly string[];
+  readonly gatewayArgs?: readonly string[];
+  readonly workerArgs?: readonly string[];
+  /** Called with the working directory before anything starts. */
+  prepare?(folder: string): void;
+}
+
+export interface Cluster extends AsyncDisposable {
+  readonly folder: string;
+  readonly logFile: string;
+  /** Whatever runs in each place now, or ran there last. */
+  readonly gateways: readonly ThroughlineProcess[];
+  readonly workers: readonly ThroughlineProcess[];
+  /** Endpoints of the gateways that run. */
+  urls(): readonly string[];
+  /** Starts another process in this place. The former one must have ended. */
+  startGateway(place: number): Promise<ThroughlineProcess>;
+  startWorker(place: number): Promise<ThroughlineProcess>;
+  /** Logs of all processes, for the message of a failed test. */
+  logs(): string;
+}
+
+export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
+  const folder = makeScratchFolder();
+  const logFile = path.join(folder.path, 'log.db');
+  const all: ThroughlineProcess[] = [];
+  const gateways: ThroughlineProcess[] = [];
+  const workers: ThroughlineProcess[] = [];
+  const start = async (role: 'gateway' | 'worker', place: number): Promise<ThroughlineProcess> => {
+    const own = role === 'gateway' ? options.gatewayArgs : options.workerArgs;
+    const args = ['--log', `sqlite:${logFile}`, ...(options.args ?? []), ...(own ?? [])];
+    const started = await startThroughline(role, { args, folder: folder.path });
+    all.push(started);
+    (role === 'gateway' ? gateways : workers)[place] = started;
+    return started;
+  };
+  const end = async (): Promise<void> => {
+    await Promise.all(all.map((part) => part[Symbol.asyncDispose]()));
+    folder[Symbol.dispose]();
+  };
+  try {
+    options.prepare?.(folder.path);
+    const places = (count: number): number[] => Array.from({ length: count }, (_, place) => place);
+    const outcomes = await Promise.allSettled([
+      ...places(options.gateways ?? 2).map((place) => start('gateway', place)),
+      ...places(options.workers ?? 2).map((place) => start('worker', place)),
+    ]);
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason as Error;
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  return {
+    folder: folder.path,
+    logFile,
+    gateways,
+    workers,
+    urls: () => gateways.filter((gateway) => gateway.isRunning()).map(({ url }) => url),
+    startGateway: (place) => start('gateway', place),
+    startWorker: (place) => start('worker', place),
+    logs: () => all.map(({ role, pid, logs }) => `— ${role} ${pid}\n${logs()}`).join('\n'),
+    [Symbol.asyncDispose]: end,
+  };
+}

@@ -1,0 +1,17 @@
+export { startCluster } from './cluster.ts';
+export type { Cluster, ClusterOptions } from './cluster.ts';
+export { describeAnswer, exchange, HttpAnswer } from './http-exchange.ts';
+export type { Closing, ExchangeOptions } from './http-exchange.ts';
+export { RawClient } from './raw-client.ts';
+export type { RawClientOptions } from './raw-client.ts';
+export { startBalancer } from './round-robin-balancer.ts';
+export type { Balancer, BalancerTarget } from './round-robin-balancer.ts';
+export { makeScratchFolder } from './scratch-folder.ts';
+export type { ScratchFolder } from './scratch-folder.ts';
+export { SseParser } from './sse-parser.ts';
+export type { SseItem } from './sse-parser.ts';
+export { checkStream } from './stream-check.ts';
+export type { StreamMessage } from './stream-check.ts';
+export { startThroughline } from './throughline-process.ts';
+export type { Exit, ThroughlineOptions, ThroughlineProcess, ThroughlineRole } from './throughline-process.ts';
+export { waitUntil, within } from './wait-until.ts';

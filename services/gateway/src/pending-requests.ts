@@ -1,0 +1,57 @@
+/** The JSON-RPC ids that wait on a request stream: an error made here must settle each of them. */
+import { deadline } from '@throughline/log';
+import { classifyMessage, decodeText, readInboundRecord, streamOfRequest } from '@throughline/protocol';
+import type { EventId, JsonRpcId, LogRecord, Offset } from '@throughline/protocol';
+import type { GatewayContext, SessionRef } from './context.ts';
+
+const MAX_BYTES = 256 * 1024;
+
+/** From the cursor, or from the request's own records if they are still held; by offset in `inbound`. Never rejects. */
+export async function pendingRequests(
+  context: GatewayContext,
+  session: SessionRef,
+  { stream, requestId }: EventId,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<Offset, JsonRpcId>> {
+  const ids = new Map<Offset, JsonRpcId>();
+  if (stream.kind !== 'request') return ids;
+  if (requestId !== undefined) return ids.set(stream.at, requestId);
+  // Offsets of a former history name other requests.
+  if (session.id.epoch !== context.current().epoch) return ids;
+  const from = { topic: 'inbound', partition: session.id.partition } as const;
+  const limit = deadline(context.clock, context.config.appendTimeoutMs, signal);
+  try {
+    let position = stream.at;
+    for (;;) {
+      const { records, next } = await context.log.read(from, position, { maxBytes: MAX_BYTES, signal: limit.signal });
+      for (const record of records) {
+        context.guard.noteRead(from, record.offset);
+        if (!isOfStream(record, session, stream.at)) return ids;
+        const id = requestIdOf(record);
+        if (id !== null) ids.set(record.offset, id);
+      }
+      if (records.length === 0 || next <= position) return ids;
+      position = next;
+    }
+  } catch {
+    return ids;
+  } finally {
+    limit.dispose();
+  }
+}
+
+/** A batch lies at consecutive offsets: the first record of another stream is behind it. */
+function isOfStream(record: LogRecord, session: SessionRef, at: Offset): boolean {
+  const inbound = readInboundRecord(record);
+  if ('unreadable' in inbound || inbound.key !== session.id.key || inbound.body.type !== 'message') return false;
+  return streamOfRequest(inbound).at === at;
+}
+
+function requestIdOf(record: LogRecord): JsonRpcId | null {
+  try {
+    const classified = classifyMessage(JSON.parse(decodeText(record.value ?? new Uint8Array())));
+    return 'kind' in classified && classified.kind === 'request' ? classified.message.id : null;
+  } catch {
+    return null;
+  }
+}

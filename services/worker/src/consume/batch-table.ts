@@ -1,0 +1,76 @@
+/**
+ * Batches of 2025-03-26: their members share the stream of the first, which ends when all of them were seen and all
+ * requests among them answered. Pure state. SPEC: WRK-BATCH-END.
+ */
+import type { Offset } from '@throughline/protocol';
+
+export interface BatchState {
+  readonly first: Offset;
+  readonly key: string;
+  readonly count: number;
+  seen: number;
+  requests: number;
+  answered: number;
+  /** Every member was finished under a former owner, and so was the stream. */
+  isPast: boolean;
+  /** The end of the stream was written. */
+  hasEnded: boolean;
+  /** Streams whose messages, answers aside, were copied here for a repeated batch: once, not once a member. */
+  readonly copied: Set<Offset>;
+}
+
+/** Whether all that is to come on the stream has come. */
+export function isComplete(batch: BatchState): boolean {
+  return batch.seen === batch.count && batch.answered === batch.requests;
+}
+
+export class BatchTable {
+  readonly #batches = new Map<Offset, BatchState>();
+
+  /**
+   * Sees the member `index` of `count` at `offset`.
+   * @param hasEnded whether a former owner ended the stream, if it is the first member.
+   */
+  see(
+    key: string,
+    offset: Offset,
+    { index, count }: { readonly index: number; readonly count: number },
+    isPast: boolean,
+    hasEnded: boolean,
+  ): BatchState {
+    const first = offset - index;
+    let batch = this.#batches.get(first);
+    if (batch === undefined) {
+      // Members before it were not read: they lie before what is held, or were never written.
+      batch = { first, key, count, seen: index, requests: 0, answered: 0, isPast: true, hasEnded, copied: new Set() };
+      this.#batches.set(first, batch);
+    }
+    batch.seen++;
+    batch.isPast &&= isPast;
+    return batch;
+  }
+
+  /** Takes out a batch whose members were all seen; `false` as long as some are missing. */
+  close(batch: BatchState): boolean {
+    if (batch.seen < batch.count) return false;
+    this.#batches.delete(batch.first);
+    return true;
+  }
+
+  /** Takes out batches of which `offset` shows that members are missing: a producer wrote only a part. */
+  broken(offset: Offset): readonly BatchState[] {
+    const broken: BatchState[] = [];
+    for (const batch of this.#batches.values()) {
+      if (offset < batch.first + batch.count && offset === batch.first + batch.seen) continue;
+      this.#batches.delete(batch.first);
+      batch.seen = batch.count;
+      broken.push(batch);
+    }
+    return broken;
+  }
+
+  /** The first offset of a batch of which members are awaited; infinite if there is none. */
+  from(): number {
+    return Math.min(Number.POSITIVE_INFINITY, ...this.#batches.keys());
+  }
+}

@@ -1,0 +1,206 @@
+/**
+ * What the server says: answers end their calls, notifications and requests go where the client hears them. Request ids
+ * are namespaced; what belongs to nothing is dropped and counted. SPEC: WRK-NAMESPACE, WRK-SETTLE, WRK-FLOOD.
+ */
+import { classifyMessage, STANDALONE, wireError } from '@throughline/protocol';
+import type {
+  EventRecord,
+  JsonRpcId,
+  JsonRpcMessage,
+  JsonRpcNotification,
+  JsonRpcRequest,
+  JsonRpcResponse,
+} from '@throughline/protocol';
+import { errorText } from '../context.ts';
+import { wireRequestId } from '../settle/server-request-ids.ts';
+import type { ClientCalls } from './client-calls.ts';
+import type { HostedSession } from './hosted-session.ts';
+import { idKey } from './open-call.ts';
+import type { OpenCall } from './open-call.ts';
+import type { SessionLife } from './session-life.ts';
+import type { SessionRecords } from './session-records.ts';
+import { drop } from './tenure-parts.ts';
+import type { TenureParts } from './tenure-parts.ts';
+
+/** Bytes that a session may have waiting for the log: a server that does not heed backpressure is ended there. */
+export const FLOOD_BYTES = 32 * 1024 * 1024;
+/** Requests of one server that its client has not answered. */
+export const MAX_OUTGOING = 1000;
+
+export interface ServerMessagesOptions {
+  readonly parts: TenureParts;
+  readonly calls: ClientCalls;
+  readonly life: SessionLife;
+  readonly records: SessionRecords;
+  /** Hands a message to the server; failures are counted. */
+  pass(session: HostedSession, message: JsonRpcMessage): void;
+}
+
+export class ServerMessages {
+  readonly #options: ServerMessagesOptions;
+  readonly #parts: TenureParts;
+
+  constructor(options: ServerMessagesOptions) {
+    this.#options = options;
+    this.#parts = options.parts;
+  }
+
+  /** Takes a message; resolves when there is room for more. Never rejects. */
+  async take(session: HostedSession, message: JsonRpcMessage, related: JsonRpcId | undefined): Promise<void> {
+    const { over, writer } = this.#parts;
+    if (over.aborted || session.ended) return;
+    const classified = classifyMessage(message);
+    if ('fault' in classified) {
+      drop(this.#parts, 'server-spoke-no-json-rpc');
+      return;
+    }
+    if (writer.waitingOf(session.key) > FLOOD_BYTES) {
+      this.#flooded(session);
+      return;
+    }
+    const call = related === undefined ? undefined : session.calls.get(idKey(related));
+    if (classified.kind === 'response') await this.#answer(session, classified.message);
+    else if (classified.kind === 'notification') this.#notify(session, classified.message, call);
+    else this.#ask(session, classified.message, call);
+    await writer.room();
+  }
+
+  closeStream(session: HostedSession, related: JsonRpcId): void {
+    const { settler } = this.#parts;
+    const call = session.calls.get(idKey(related));
+    if (call === undefined && related === 'standalone') settler.closeStream(session.key, STANDALONE);
+    else if (call?.state === 'running' && call.canPoll && call.batch === null)
+      settler.closeStream(session.key, call.stream);
+  }
+
+  /** `false`: it is larger than a record may be, and was not written. */
+  say(session: HostedSession, call: OpenCall | null, json: string): boolean {
+    const { settler, context } = this.#parts;
+    if (call !== null && call.state !== 'done') return settler.send(call, json);
+    session.lastStandaloneMs = context.clock.monoMs();
+    return settler.sendStandalone(session.key, json);
+  }
+
+  /** A client listens on a new standalone stream. */
+  listening({ key }: EventRecord): void {
+    const session = this.#parts.sessions.get(key);
+    if (session === undefined) return;
+    if (session.standaloneSeen) session.mayHaveMissed = true;
+    session.standaloneSeen = true;
+    session.lastActivityMs = session.lastStandaloneMs = this.#parts.context.clock.monoMs();
+    this.tellChanges(session);
+  }
+
+  /** A client that may have missed changes is told what to read again, as soon as it listens and its server is there. */
+  tellChanges(session: HostedSession): void {
+    if (!session.mayHaveMissed || !session.standaloneSeen || !session.isLoaded) return;
+    session.mayHaveMissed = false;
+    for (const method of listChanges(session.capabilities))
+      this.say(session, null, JSON.stringify({ jsonrpc: '2.0', method }));
+  }
+
+  async #answer(session: HostedSession, message: JsonRpcResponse): Promise<void> {
+    const { calls, records, life } = this.#options;
+    const { context, over } = this.#parts;
+    const call = message.id === null ? undefined : session.calls.get(idKey(message.id));
+    if (call?.state !== 'running') {
+      drop(this.#parts, 'answer-to-no-call');
+      return;
+    }
+    const { method, params } = call.message;
+    if (message.error === undefined) {
+      if (method === 'tools/list') context.catalogs.get(session.server)?.learn(message.result);
+      try {
+        // What another worker needs to go on must be in the log before the client can act on the answer.
+        if (method === 'initialize') await records.begin(session, call.message, message.result);
+        else await records.update(session, method, params);
+      } catch (error) {
+        if (over.aborted) return;
+        context.logger.warn('session record failed', { session: session.key, error: errorText(error) });
+        calls.fail(session, call, wireError('LOG_UNAVAILABLE', 'The session could not be recorded'));
+        if (method === 'initialize') void life.end(session.key, 'unknown');
+        return;
+      }
+    }
+    calls.answer(session, call, JSON.stringify(message));
+    if (method === 'initialize' && message.error !== undefined) await life.end(session.key, 'server-gone');
+  }
+
+  #notify(session: HostedSession, message: JsonRpcNotification, related: OpenCall | undefined): void {
+    if (message.method === 'notifications/progress') {
+      const token = message.params?.['progressToken'];
+      const call = typeof token === 'string' || typeof token === 'number' ? session.tokens.get(token) : undefined;
+      if (call?.state !== 'running') drop(this.#parts, 'progress-of-no-call');
+      else this.#sayOrDrop(session, call, message);
+      return;
+    }
+    if (message.method === 'notifications/cancelled') {
+      this.#cancel(session, message);
+      return;
+    }
+    if (message.method === 'notifications/tools/list_changed')
+      this.#parts.context.catalogs.get(session.server)?.forget();
+    // A log line of the only call that runs is told where that call is answered.
+    const call = related ?? (message.method === 'notifications/message' ? onlyRunning(session) : undefined);
+    this.#sayOrDrop(session, call?.state === 'running' ? call : null, message);
+  }
+
+  #cancel(session: HostedSession, message: JsonRpcNotification): void {
+    const requestId = message.params?.['requestId'];
+    if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
+    const id = wireRequestId(this.#parts.claim, session.instanceNumber, requestId);
+    const outgoing = session.outgoing.get(id);
+    if (outgoing === undefined) return;
+    session.outgoing.delete(id);
+    this.#sayOrDrop(session, outgoing.call, { ...message, params: { ...message.params, requestId: id } });
+  }
+
+  #ask(session: HostedSession, message: JsonRpcRequest, related: OpenCall | undefined): void {
+    if (session.outgoing.size >= MAX_OUTGOING) {
+      this.#refuse(session, message, 'CAPACITY', 'Too many requests wait for the client');
+      return;
+    }
+    const id = wireRequestId(this.#parts.claim, session.instanceNumber, message.id);
+    const call = related ?? onlyRunning(session) ?? (session.standaloneSeen ? undefined : oldestRunning(session));
+    session.outgoing.set(id, { call: call ?? null, id: message.id });
+    if (this.say(session, call ?? null, JSON.stringify({ ...message, id }))) return;
+    session.outgoing.delete(id);
+    this.#refuse(session, message, 'RESULT_TOO_LARGE', 'The request is larger than a record of the log may be');
+  }
+
+  #refuse(session: HostedSession, { id }: JsonRpcRequest, code: 'CAPACITY' | 'RESULT_TOO_LARGE', text: string): void {
+    this.#options.pass(session, { jsonrpc: '2.0', id, error: wireError(code, text) });
+  }
+
+  #sayOrDrop(session: HostedSession, call: OpenCall | null, message: JsonRpcMessage): void {
+    if (!this.say(session, call, JSON.stringify(message))) drop(this.#parts, 'too-large');
+  }
+
+  #flooded(session: HostedSession): void {
+    this.#parts.context.logger.error('the server does not wait for the log; its session is ended', {
+      partition: this.#parts.partition,
+      session: session.key,
+      server: session.server,
+    });
+    void this.#options.life.end(session.key, 'server-gone');
+  }
+}
+
+function running(session: HostedSession): readonly OpenCall[] {
+  return [...session.calls.values()].filter((call) => call.state === 'running').sort((a, b) => a.at - b.at);
+}
+
+function onlyRunning(session: HostedSession): OpenCall | undefined {
+  const [first, second] = running(session);
+  return second === undefined ? first : undefined;
+}
+
+function oldestRunning(session: HostedSession): OpenCall | undefined {
+  return running(session)[0];
+}
+
+function listChanges(capabilities: Readonly<Record<string, unknown>>): readonly string[] {
+  return ['tools', 'resources', 'prompts']
+    .filter((kind) => kind in capabilities)
+    .map((kind) => `notifications/${kind}/list_changed`);
+}

@@ -1,0 +1,3 @@
+import { describeSeeds } from './src/lane.ts';
+
+describeSeeds(0, 2);

@@ -1,0 +1,3 @@
+import { describeSeeds } from './src/lane.ts';
+
+describeSeeds(1, 2);

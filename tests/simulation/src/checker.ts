@@ -1,0 +1,340 @@
+/**
+ * The promises, stated over what a run left behind. Each finding names the promise that was broken, and where. Pure.
+ * SPEC: SIM-*.
+ */
+import { parseEventId } from '@throughline/protocol';
+import type { EventId } from '@throughline/protocol';
+import { createHash } from 'node:crypto';
+import { FAULTS } from './faults.ts';
+import type { FaultName } from './faults.ts';
+import { beginsAtStart, readPartition, readStream } from './model.ts';
+import type { ModelPartition, ModelSession, ModelStream } from './model.ts';
+import type { CallRecord, ExchangeRecord, RunRecords, SessionRecordOfRun } from './records-of-run.ts';
+import { TOOLS } from './scripted-host.ts';
+
+export interface Finding {
+  /** The promise: an id of SPEC.md. */
+  readonly rule: string;
+  readonly what: string;
+}
+
+/** A call may take so long after the last fault. */
+export const CALL_BOUND_MS = 40_000;
+
+export function check(records: RunRecords): readonly Finding[] {
+  const findings: Finding[] = [];
+  const find = (rule: string, what: string): void => {
+    findings.push({ rule, what });
+  };
+  const judge = new Judge(records, find);
+  for (const exchange of records.exchanges) judge.exchange(exchange);
+  for (const call of records.calls) judge.call(call);
+  judge.runs();
+  judge.requests();
+  for (const session of records.sessions) judge.session(session);
+  for (const bug of records.bugs) find('SIM-NO-BUGS', bug);
+  return findings;
+}
+
+class Judge {
+  readonly #records: RunRecords;
+  readonly #find: (rule: string, what: string) => void;
+  readonly #partitions: ReadonlyMap<number, ModelPartition>;
+  readonly #seen = new Map<string, { readonly id: string; readonly data: string; readonly where: string }>();
+  readonly #streams = new Map<string, ModelStream | null>();
+  readonly #harms: ReadonlySet<string>;
+
+  constructor(records: RunRecords, find: (rule: string, what: string) => void) {
+    this.#records = records;
+    this.#find = find;
+    const epoch = records.epochs.at(-1) ?? '';
+    this.#partitions = new Map(records.partitions.map((archive) => [archive.partition, readPartition(archive, epoch)]));
+    this.#harms = new Set(
+      records.faults.flatMap((name) => (name in FAULTS ? [FAULTS[name as FaultName].harm] : [])),
+    );
+  }
+
+  /** One connection: numbers, chain, ids and content of what came over it. */
+  exchange(exchange: ExchangeRecord): void {
+    const { session, receipts, number, status } = exchange;
+    const where = `exchange ${number}`;
+    if (status !== 200 && receipts.length > 0)
+      this.#find('SIM-REFUSED', `${where}: status ${status}, and events came`);
+    if (status === 500) this.#find('SIM-NO-BUGS', `${where}: status 500`);
+    if (status === 400 && exchange.isHonest) this.#find('SIM-REFUSED', `${where}: an honest request got 400`);
+    const resumed = exchange.lastEventId === null ? null : parseEventId(exchange.lastEventId);
+    let last: { readonly seq: number; readonly chain: string; readonly stream: string } | null =
+      resumed === null || resumed.seq === 'end'
+        ? null
+        : { seq: resumed.seq, chain: Buffer.from(resumed.chain).toString('hex'), stream: labelOf(resumed) };
+    let isRefused = false;
+    for (const { id: text, data } of receipts) {
+      const id = parseEventId(text);
+      if (session === null || id === null) {
+        this.#find('SIM-IDS', `${where}: ${JSON.stringify(text)} is no event id`);
+        return;
+      }
+      const at = `${where} (${exchange.gateway}), ${text}`;
+      // A batch gets one error a member.
+      if (isRefused && id.seq !== 'end') this.#find('SIM-REFUSED', `${at}: came after the refusal`);
+      this.#belongs(session, id, data, at);
+      if (id.seq === 'end') {
+        isRefused = this.#isRefusal(session, data, at) || isRefused;
+        continue;
+      }
+      const label = labelOf(id);
+      if (last !== null && last.stream !== label)
+        this.#find('SIM-SESSION', `${at}: one connection, two streams (${last.stream})`);
+      last ??= { seq: 0, chain: startChain(session, label), stream: label };
+      const chain = Buffer.from(id.chain).toString('hex');
+      if (data === '') {
+        if (id.seq !== last.seq || chain !== last.chain)
+          this.#find('SIM-NO-GAP', `${at}: an id without data says ${id.seq}, but ${last.seq} came last`);
+        this.#moves(session, id, at);
+        continue;
+      }
+      if (id.seq !== last.seq + 1)
+        this.#find(id.seq > last.seq ? 'SIM-NO-GAP' : 'SIM-NO-REPEAT', `${at}: number ${id.seq} after ${last.seq}`);
+      if (extendChain(last.chain, data) !== chain)
+        this.#find('SIM-CHAIN', `${at}: the chain over what came is another`);
+      last = { seq: id.seq, chain, stream: label };
+      this.#message(session, id, text, data, at);
+    }
+    if (exchange.isReread) this.#reread(exchange, resumed, last?.seq ?? 0);
+  }
+
+  call(call: CallRecord): void {
+    const { token, outcome, endedMs } = call;
+    const where = `call ${token} (${call.tool}, ${JSON.stringify(call.requestId)})`;
+    if (outcome === null || endedMs === null) {
+      this.#find('SIM-ENDS', `${where}: did not end by ${this.#records.endMs.toFixed(0)} ms`);
+      return;
+    }
+    if (endedMs > Math.max(this.#records.quietMs, call.startedMs) + CALL_BOUND_MS)
+      this.#find('SIM-ENDS', `${where}: took until ${endedMs.toFixed(0)} ms`);
+    const runs = this.#records.runs.filter((run) => run.token === token).length;
+    const isTool = call.tool in TOOLS;
+    if (outcome.kind === 'result' && isTool) {
+      if (runs === 0) this.#find('SIM-ANSWER', `${where}: a result, but it never ran`);
+      const text = resultText(outcome.json);
+      if (text?.token !== token) this.#find('SIM-ANSWER', `${where}: the result is of ${String(text?.token)}`);
+      if (call.tool === 'ask' && !JSON.stringify(text?.answer ?? null).includes(token))
+        this.#find('SIM-ANSWER', `${where}: the answer of the client did not reach the tool`);
+    }
+    if (outcome.kind === 'error') {
+      if (outcome.mayHaveRun === false && runs > 0)
+        this.#find('SIM-ANSWER', `${where}: said that it did not run, but it ran ${runs} times`);
+      if (outcome.code === 'NO_ANSWER') this.#find('SIM-ENDS', `${where}: ${outcome.json}`);
+      this.#isAllowed(call, outcome.code, where);
+    }
+    if (outcome.kind === 'cancelled' && !call.cancelled)
+      this.#find('SIM-ENDS', `${where}: ended as cancelled, but nobody cancelled it`);
+    // Repetitions get the first one's outcome.
+    const results = new Set(call.answers.filter((answer) => !answer.includes('"error"')));
+    if (results.size > 1) this.#find('SIM-ONCE', `${where}: two results: ${[...results].join(' and ')}`);
+  }
+
+  /** Errors that the faults of the run do not explain. */
+  #isAllowed(call: CallRecord, code: string, where: string): void {
+    if (call.tool === 'fail' && code === 'TOOL') return;
+    // A cancelled request that is posted again finds no outcome.
+    if (call.cancelled && code === 'OWNER_LOST') return;
+    if (!this.#explains(code, call.session))
+      this.#find('SIM-CAUSE', `${where}: ${code}, which no fault of this run explains`);
+  }
+
+  /** Whether the faults of the run explain that a client of this session is told so. */
+  #explains(code: string, sessionId: string): boolean {
+    const { faults, sessions } = this.#records;
+    const session = sessions.find(({ id }) => id === sessionId);
+    const isAppend = this.#harms.has('append');
+    switch (code) {
+      case 'OWNER_LOST':
+        return this.#harms.has('owner') || isAppend;
+      case 'SERVER_FAILED':
+        return faults.includes('instance-failure') || session?.deleted === true || session?.lost !== null;
+      case 'SESSION_ENDED':
+      case 'session-ended':
+        return session?.deleted === true || session?.lost !== null;
+      case 'GAP':
+      case 'gap':
+        return this.#harms.has('history');
+      case 'LOG_UNAVAILABLE':
+        return isAppend;
+      case 'APPEND_UNKNOWN': {
+        // A client that cannot resume hears from a gateway that stops that its call may run.
+        const cannotResume = session !== undefined && session.version < '2025-11-25';
+        return isAppend || faults.includes('slow-append') || (cannotResume && faults.includes('gateway-stop'));
+      }
+      default:
+        return false;
+    }
+  }
+
+  /** At most once with effects, at most twice without or if declared idempotent. */
+  runs(): void {
+    const counts = new Map<string, number>();
+    for (const { token, tool } of this.#records.runs) {
+      const key = `${tool} ${token}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    for (const [key, count] of counts) {
+      const spec = TOOLS[key.split(' ')[0] ?? ''];
+      const allowed = spec?.readOnly === true || spec?.idempotent === true ? 2 : 1;
+      if (count > allowed) this.#find('SIM-ONCE', `${key}: ran ${count} times`);
+    }
+    const keys = new Map(this.#records.calls.map((call) => [call.token, keyOf(call.session)]));
+    for (const { token, session } of this.#records.runs)
+      if (keys.get(token) !== session) this.#find('SIM-SESSION', `${token} ran in session ${session}`);
+  }
+
+  /** By the log alone: each request of a living session has one end, and nothing behind it. */
+  requests(): void {
+    for (const partition of this.#partitions.values()) {
+      for (const request of partition.requests) {
+        const session = partition.sessions.get(request.key);
+        const { body, offset } = request;
+        const index = body.type === 'message' ? (body.batch?.index ?? 0) : 0;
+        const label = `r${offset - index}`;
+        const where = `${label} of partition ${partition.partition}`;
+        const stream = session === undefined ? null : readStream('', session, label, false);
+        if (stream !== null) {
+          if (stream.afterEnd > 0) this.#find('SIM-ENDS', `${where}: ${stream.afterEnd} messages behind its end`);
+          this.#countsUp(stream, where);
+        }
+        if (partition.endedKeys.has(request.key) || session?.endedAt != null) continue;
+        if (stream?.ended !== true) this.#find('SIM-ENDS', `${where}: has no end in the log`);
+      }
+    }
+  }
+
+  /** What a tool said once is on a stream once: progress goes up by one. */
+  #countsUp(stream: ModelStream, where: string): void {
+    const last = new Map<string, number>();
+    for (const { data } of stream.messages) {
+      if (!data.includes('notifications/progress')) continue;
+      const { params } = JSON.parse(data) as { params: { progressToken: string; progress: number } };
+      const before = last.get(params.progressToken) ?? 0;
+      if (params.progress !== before + 1)
+        this.#find(
+          params.progress > before ? 'SIM-NO-GAP' : 'SIM-NO-REPEAT',
+          `${where}: progress ${params.progress} of ${params.progressToken} after ${before}`,
+        );
+      last.set(params.progressToken, params.progress);
+    }
+  }
+
+  /** A session goes only for a reason. */
+  session(session: SessionRecordOfRun): void {
+    if (session.lost === null || session.deleted) return;
+    const isOwner = this.#harms.has('owner') || this.#harms.has('append');
+    if (session.server === 'fleeting' && isOwner) return;
+    if (this.#harms.has('history')) return;
+    if (this.#records.faults.includes('instance-failure') && session.server === 'fleeting') return;
+    this.#find('SIM-CAUSE', `session ${session.id}: lost (${session.lost}), which no fault of this run explains`);
+  }
+
+  #belongs(session: string, id: EventId, data: string, at: string): void {
+    const [epoch, partition] = session.split('.');
+    if (id.epoch !== epoch || String(id.partition) !== partition)
+      this.#find('SIM-SESSION', `${at}: an id of another partition or epoch than ${session}`);
+    const tag = createHash('sha256').update(`${session}\n${labelOf(id)}`).digest().subarray(0, 4);
+    if (!tag.equals(id.tag)) this.#find('SIM-SESSION', `${at}: the id names another session or stream`);
+    const mark = /mark:([A-Za-z0-9_-]+)/.exec(data)?.[1];
+    if (mark !== undefined && mark !== keyOf(session))
+      this.#find('SIM-SESSION', `${at}: a message of session ${mark} came in ${keyOf(session)}`);
+  }
+
+  /** An error of the gateway's own; whether it refuses a resume, so that nothing may follow. */
+  #isRefusal(session: string, data: string, at: string): boolean {
+    const { error } = JSON.parse(data) as { error?: { data?: { type?: string; reason?: string; code?: string } } };
+    if (error === undefined) {
+      this.#find('SIM-REFUSED', `${at}: ends with something else than an error`);
+      return false;
+    }
+    const why = error.data?.reason ?? error.data?.code ?? '';
+    if (!this.#explains(why, session))
+      this.#find('SIM-CAUSE', `${at}: refused for ${why}, which no fault of this run explains`);
+    return true;
+  }
+
+  /** A message is what the log says, for every reader alike. */
+  #message(session: string, id: EventId, text: string, data: string, at: string): void {
+    const label = labelOf(id);
+    const key = `${session} ${label} ${id.seq}`;
+    const seen = this.#seen.get(key);
+    if (seen === undefined) this.#seen.set(key, { id: text, data, where: at });
+    else if (seen.id !== text || seen.data !== data)
+      this.#find('SIM-SAME', `${at}: another reader got ${seen.id} (${seen.where})`);
+    const stream = this.#stream(session, label, id);
+    if (stream === null) {
+      this.#find('SIM-LOG', `${at}: no such stream in the log`);
+      return;
+    }
+    const expected = stream.messages[(id.seq as number) - 1];
+    if (expected?.offset !== id.offset || expected.data !== data || expected.chain !== Buffer.from(id.chain).toString('hex'))
+      this.#find('SIM-LOG', `${at}: the log says ${JSON.stringify(expected ?? null)}`);
+  }
+
+  /** An id that only moves the cursor skips nothing: all messages up to its anchor have been sent. */
+  #moves(session: string, id: EventId, at: string): void {
+    const stream = this.#stream(session, labelOf(id), id);
+    if (stream === null) return;
+    const upTo = stream.messages.filter(({ offset }) => offset <= id.offset).length;
+    if (upTo > (id.seq as number))
+      this.#find('SIM-NO-GAP', `${at}: moves past ${upTo - (id.seq as number)} messages that were not sent`);
+  }
+
+  #reread(exchange: ExchangeRecord, resumed: EventId | null, lastSeq: number): void {
+    if (resumed === null || exchange.session === null) return;
+    const stream = this.#stream(exchange.session, labelOf(resumed), resumed);
+    const count = stream?.messages.length ?? 0;
+    const where = `exchange ${exchange.number} (${exchange.gateway}) read ${labelOf(resumed)} again after all`;
+    if (exchange.status === 204) {
+      if (resumed.seq !== count) this.#find('SIM-SAME', `${where}: nothing, but ${count} messages are there`);
+      return;
+    }
+    if (exchange.status !== 200) {
+      if (!this.#harms.has('history')) this.#find('SIM-SAME', `${where}: status ${exchange.status}`);
+      return;
+    }
+    if (exchange.receipts.some(({ id }) => id.split('.')[4] === 'end')) return;
+    if (lastSeq !== count) this.#find('SIM-SAME', `${where}: up to ${lastSeq} of ${count}`);
+  }
+
+  #stream(session: string, label: string, id: EventId): ModelStream | null {
+    const key = `${session} ${label}`;
+    const known = this.#streams.get(key);
+    if (known !== undefined) return known;
+    const model = this.#partitions.get(id.partition)?.sessions.get(keyOf(session));
+    const stream = model === undefined ? null : readStream(session, model, label, this.#fromStart(model, label));
+    this.#streams.set(key, stream);
+    return stream;
+  }
+
+  #fromStart(model: ModelSession, label: string): boolean {
+    return label.startsWith('s') && beginsAtStart(model, Number(label.slice(1)));
+  }
+}
+
+function labelOf(id: EventId): string {
+  return `${id.stream.kind === 'request' ? 'r' : 's'}${id.stream.at}`;
+}
+
+function keyOf(session: string): string {
+  return session.split('.')[4] ?? '';
+}
+
+function startChain(session: string, label: string): string {
+  return createHash('sha256').update(`${session}\n${label}\nchain`).digest('hex').slice(0, 16);
+}
+
+function extendChain(chain: string, data: string): string {
+  return createHash('sha256').update(Buffer.from(chain, 'hex')).update(data).digest('hex').slice(0, 16);
+}
+
+function resultText(json: string): { token?: string; answer?: unknown } | null {
+  const message = JSON.parse(json) as { result?: { content?: { text?: string }[] } };
+  const text = message.result?.content?.[0]?.text;
+  return text === undefined ? null : (JSON.parse(text) as { token?: string; answer?: unknown });
+}

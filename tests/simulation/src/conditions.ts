@@ -1,0 +1,58 @@
+/** What the faults have set for now: read by the simulated log and network at each operation. */
+import type { PartitionRef } from '@throughline/log';
+import type { Chance } from './chance.ts';
+
+/**
+ * How an append ends.
+ * - `refused`: nothing is stored, and the writer knows.
+ * - `unknown-stored`, `unknown-lost`: the ack is lost; the record is there, or is not.
+ * - `unknown-late`: the writer is told "unknown" first; the record comes into the log some time after.
+ */
+export type AppendFate = 'ok' | 'refused' | 'unknown-stored' | 'unknown-lost' | 'unknown-late';
+
+export interface Latency {
+  /** Milliseconds from a call to its effect in the log, and from there to its completion: uniform up to this. */
+  readonly logMs: number;
+  /** Milliseconds one way between client and gateway: uniform up to this. */
+  readonly networkMs: number;
+}
+
+export interface Conditions {
+  readonly latency: Latency;
+  readonly chance: Chance;
+  /** Appends to a partition take effect at this time at the earliest. */
+  readonly stalledUntil: Map<string, number>;
+  /** Appends by a process are slower by up to so much. */
+  readonly slowAppendMs: Map<string, number>;
+  /** Chance of each fate of an append, while appends fail. */
+  appendFates: Readonly<Partial<Record<AppendFate, number>>> | null;
+  /** Chance that a read fails with `LOG_UNAVAILABLE`. */
+  readFailure: number;
+  /** Chance that a POST reaches a second gateway as well. */
+  duplicatePost: number;
+}
+
+export function refName({ topic, partition }: PartitionRef): string {
+  return `${topic}/${partition}`;
+}
+
+export function createConditions(latency: Latency, chance: Chance): Conditions {
+  return {
+    latency,
+    chance,
+    stalledUntil: new Map(),
+    slowAppendMs: new Map(),
+    appendFates: null,
+    readFailure: 0,
+    duplicatePost: 0,
+  };
+}
+
+/** Back to a world without faults. */
+export function calm(conditions: Conditions): void {
+  conditions.stalledUntil.clear();
+  conditions.slowAppendMs.clear();
+  conditions.appendFates = null;
+  conditions.readFailure = 0;
+  conditions.duplicatePost = 0;
+}

@@ -1,0 +1,95 @@
+/** What a run leaves behind: plain data that the checker judges, and that tests of the checker doctor. */
+import type { LogRecord, Partition } from '@throughline/protocol';
+
+/** One SSE event with an id, as a client received it. */
+export interface Receipt {
+  readonly atMs: number;
+  readonly id: string;
+  readonly data: string;
+}
+
+/** One HTTP exchange as its client saw it. */
+export interface ExchangeRecord {
+  readonly number: number;
+  /** Session id; of `initialize` known with its answer. */
+  session: string | null;
+  readonly method: 'POST' | 'GET' | 'DELETE';
+  gateway: string;
+  readonly lastEventId: string | null;
+  /** JSON-RPC ids of the requests in the body. */
+  readonly asks: readonly (string | number)[];
+  /** Whether the cursor was given by a server of this run for this session, so that it must be understood. */
+  readonly isHonest: boolean;
+  /** Whether the exchange took place after all faults, to read everything again. */
+  isReread: boolean;
+  status: number | null;
+  readonly receipts: Receipt[];
+  end: 'ended' | 'reset' | 'refused' | 'left' | 'silent' | null;
+}
+
+export type CallOutcome =
+  | { readonly kind: 'result'; readonly json: string }
+  | { readonly kind: 'error'; readonly code: string; readonly mayHaveRun: boolean | null; readonly json: string }
+  /** The client knows by a 404 or an in-band end that its session is over. */
+  | { readonly kind: 'session-lost' }
+  /** The client itself gave up after an answer that says that nobody knows. */
+  | { readonly kind: 'given-up'; readonly why: string }
+  /** The client cancelled, and the stream ended without an answer. */
+  | { readonly kind: 'cancelled' };
+
+export interface CallRecord {
+  readonly token: string;
+  readonly tool: string;
+  readonly session: string;
+  readonly requestId: string | number;
+  readonly startedMs: number;
+  cancelled: boolean;
+  endedMs: number | null;
+  outcome: CallOutcome | null;
+  /** Every answer that came on any stream of the call, in the order of coming. */
+  readonly answers: string[];
+}
+
+export interface SessionRecordOfRun {
+  readonly id: string;
+  readonly server: string;
+  readonly version: string;
+  /** The client itself ended it. */
+  deleted: boolean;
+  /** How the client learned that it is over. */
+  lost: string | null;
+}
+
+export interface RunOfTool {
+  readonly token: string;
+  readonly tool: string;
+  readonly session: string;
+  readonly process: string;
+  readonly atMs: number;
+}
+
+export interface PartitionArchive {
+  readonly partition: Partition;
+  readonly events: readonly LogRecord[];
+  readonly inbound: readonly LogRecord[];
+  readonly sessions: readonly LogRecord[];
+}
+
+export interface RunRecords {
+  readonly seed: number;
+  readonly epochs: readonly string[];
+  readonly sessions: readonly SessionRecordOfRun[];
+  readonly exchanges: readonly ExchangeRecord[];
+  readonly calls: readonly CallRecord[];
+  readonly runs: readonly RunOfTool[];
+  readonly partitions: readonly PartitionArchive[];
+  /** Lowest offset of `events` that was still held at the end, by partition, if retention took anything. */
+  readonly evictedBelow: readonly number[];
+  /** Errors that a process logged as its own failure, and rejections nobody took. */
+  readonly bugs: readonly string[];
+  /** Faults of the run, by name. */
+  readonly faults: readonly string[];
+  /** When the last fault was over. */
+  readonly quietMs: number;
+  readonly endMs: number;
+}

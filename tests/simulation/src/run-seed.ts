@@ -1,0 +1,252 @@
+/** One run: builds the world of a seed, lets it work under faults, gives it peace, and judges what it left behind. */
+import type { Clock } from '@throughline/log';
+import { createMemoryStore } from '@throughline/log/memory';
+import type { MemoryStore } from '@throughline/log/memory';
+import { readEpochRecord } from '@throughline/protocol';
+import type { LogRecord, Topic } from '@throughline/protocol';
+import { createVirtualTime } from '@throughline/testkit';
+import { createChance } from './chance.ts';
+import type { Chance } from './chance.ts';
+import { check } from './checker.ts';
+import type { Finding } from './checker.ts';
+import { calm, createConditions } from './conditions.ts';
+import { FAULTS } from './faults.ts';
+import type { FaultScene } from './faults.ts';
+import { forbidReal } from './forbid-real.ts';
+import { Network } from './network.ts';
+import { createGatewayNode, createWorkerNode } from './nodes.ts';
+import type { Node, World } from './nodes.ts';
+import { makePlan } from './plan.ts';
+import type { Plan, PlanOptions } from './plan.ts';
+import type { RunRecords } from './records-of-run.ts';
+import { SimClient } from './sim-client.ts';
+import { createTrace } from './trace.ts';
+
+export interface RunOptions extends PlanOptions {
+  /** Keep the lines of the trace. Default: only their hash. */
+  readonly keepTrace?: boolean;
+}
+
+export interface RunOutcome {
+  readonly plan: Plan;
+  readonly findings: readonly Finding[];
+  readonly records: RunRecords;
+  readonly hash: string;
+  readonly lines: readonly string[];
+  readonly steps: number;
+}
+
+/** Virtual milliseconds that all calls get to end after the last fault, and then some. */
+const QUIET_MS = 60_000;
+/** How soon a process that is down is started again. */
+const RESTART_MS = 800;
+
+export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunOutcome> {
+  const forbidden = forbidReal();
+  try {
+    return await run(makePlan(seed, options), options.keepTrace ?? false, forbidden.calls);
+  } finally {
+    forbidden.restore();
+  }
+}
+
+async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[]): Promise<RunOutcome> {
+  const { seed } = plan;
+  const time = createVirtualTime({ seed });
+  const trace = createTrace(() => time.nowMs(), keepTrace);
+  const clock = time.clock('world');
+  const store = createMemoryStore({
+    clock: time.clock('store'),
+    partitions: plan.partitions,
+    leaseMs: 800,
+    clusterId: 'simulated',
+  });
+  let isWindingDown = false;
+  const archive = createArchive(store, plan.partitions);
+  const world: World = {
+    plan,
+    time,
+    trace,
+    store,
+    conditions: createConditions(plan.latency, createChance(seed, 'conditions')),
+    ledger: [],
+    isCalm: () => isWindingDown,
+    bugs: [],
+    onEffect: new Set(),
+  };
+  const onRejection = (reason: unknown): void => {
+    world.bugs.push(`unhandled rejection: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`);
+  };
+  process.on('unhandledRejection', onRejection);
+  try {
+    trace.add('plan', JSON.stringify(plan));
+    const gateways = Array.from({ length: plan.gateways }, (_, index) => createGatewayNode(world, `g${index}`));
+    const workers = Array.from({ length: plan.workers }, (_, index) => createWorkerNode(world, `w${index}`));
+    const nodes: readonly Node[] = [...gateways, ...workers];
+    const network = new Network({
+      clock,
+      conditions: world.conditions,
+      trace,
+      addresses: gateways.map(({ name }) => name),
+      listener: (address) => gateways.find(({ name }) => name === address)?.listener() ?? null,
+    });
+    const records = { sessions: [], exchanges: [], calls: [] } as RunRecords & { sessions: []; exchanges: []; calls: [] };
+    const clients = plan.clients.map(
+      (habits, index) =>
+        new SimClient({
+          name: `c${index}`,
+          clock: time.clock(`c${index}`),
+          chance: createChance(seed, `c${index}`),
+          network,
+          trace,
+          gateways: gateways.map(({ name }) => name),
+          habits,
+          records,
+          isWindingDown: () => isWindingDown,
+        }),
+    );
+    const chance = createChance(seed, 'faults');
+    supervise(nodes, clock, chance);
+    for (const client of clients) void client.run();
+    const scene: FaultScene = { world, clock, chance, network, gateways, workers, archive: archive.take };
+    await time.advance(chance.between(0, 1500));
+    await strikeUntil(time.nowMs() + plan.activeMs, scene, (ms) => time.advance(ms));
+
+    // Peace: everything that is down comes back, what stands still goes on.
+    calm(world.conditions);
+    world.onEffect.clear();
+    for (const node of nodes) {
+      node.process()?.killAfterSteps(Number.POSITIVE_INFINITY);
+      node.process()?.resume();
+    }
+    const quietMs = time.nowMs();
+    trace.add('world', 'quiet');
+    isWindingDown = true;
+    await time.runUntil(
+      () => clients.every((client) => client.isQuiet()) || time.nowMs() > quietMs + QUIET_MS,
+      QUIET_MS * 2,
+    );
+    const bounded = async (work: Promise<unknown>): Promise<void> => {
+      let done = false;
+      void work.then(() => {
+        done = true;
+      });
+      const last = time.nowMs() + QUIET_MS;
+      await time.runUntil(() => done || time.nowMs() > last, QUIET_MS * 2);
+    };
+    const until = time.nowMs() + QUIET_MS;
+    await time.runUntil(() => nodes.every((node) => node.isUp()) || time.nowMs() > until, QUIET_MS * 2);
+    await bounded(Promise.all(clients.map((client) => client.rereadAll())));
+    const probes: (Awaited<ReturnType<SimClient['probe']>>)[] = [];
+    await bounded(Promise.all(clients.map(async (client) => probes.push(await client.probe()))));
+    for (const call of realCalls) world.bugs.push(`real ${call} was called`);
+    archive.take();
+    const left: RunRecords = {
+      ...records,
+      seed,
+      epochs: archive.epochs(),
+      runs: world.ledger,
+      partitions: archive.partitions(),
+      evictedBelow: [],
+      bugs: world.bugs,
+      faults: [...plan.faults, ...(plan.instanceFailure > 0 ? ['instance-failure'] : [])],
+      quietMs,
+      endMs: time.nowMs(),
+    };
+    const findings = [...check(left)];
+    for (let index = 0; index < clients.length; index++) {
+      const probe = probes[index];
+      if (probe?.outcome?.kind !== 'result')
+        findings.push({ rule: 'SIM-LIVE', what: `a client could not call after all: ${JSON.stringify(probe ?? null)}` });
+    }
+    return { plan, findings, records: left, hash: trace.hash(), lines: trace.lines, steps: trace.count };
+  } finally {
+    process.off('unhandledRejection', onRejection);
+  }
+}
+
+/** Starts what is down, again and again, as an orchestrator does. */
+function supervise(nodes: readonly Node[], clock: Clock, chance: Chance): void {
+  for (const node of nodes) {
+    const look = (): void => {
+      if (node.process() === null) {
+        clock.setTimer(chance.between(0, RESTART_MS), () => {
+          node.start();
+          clock.setTimer(100, look);
+        });
+      } else clock.setTimer(100, look);
+    };
+    clock.setTimer(chance.between(0, 300), look);
+  }
+}
+
+async function strikeUntil(endMs: number, scene: FaultScene, advance: (ms: number) => Promise<void>): Promise<void> {
+  const { world, chance, clock } = scene;
+  const { plan, trace } = world;
+  for (;;) {
+    const ms = chance.between(0, 2 * plan.faultEveryMs);
+    const now = clock.monoMs();
+    if (now + ms >= endMs) {
+      await advance(endMs - now);
+      return;
+    }
+    await advance(ms);
+    if (plan.faults.length === 0) continue;
+    const name = chance.pick(plan.faults);
+    const did = FAULTS[name].strike(scene);
+    if (did !== null) trace.add('fault', `${name}: ${did}`);
+  }
+}
+
+interface Archive {
+  take(): void;
+  partitions(): RunRecords['partitions'];
+  epochs(): readonly string[];
+}
+
+/** Everything that was ever in the log, also what retention and compaction took: read from the store before they strike. */
+function createArchive(store: MemoryStore, partitions: number): Archive {
+  const all = new Map<string, LogRecord[]>();
+  const read = (topic: Topic, partition: number): LogRecord[] => {
+    const name = `${topic}/${partition}`;
+    const held = all.get(name) ?? [];
+    all.set(name, held);
+    const part = store.partition({ topic, partition });
+    const from = Math.max((held.at(-1)?.offset ?? -1) + 1, part.bounds().start);
+    if (from < part.bounds().end) held.push(...part.read(from, Number.MAX_SAFE_INTEGER).records);
+    return held;
+  };
+  const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+  const take = (): void => {
+    for (const partition of numbers)
+      for (const topic of ['events', 'inbound', 'sessions'] as const) read(topic, partition);
+    read('meta', 0);
+  };
+  return {
+    take,
+    partitions: () =>
+      numbers.map((partition) => ({
+        partition,
+        events: read('events', partition),
+        inbound: read('inbound', partition),
+        sessions: read('sessions', partition),
+      })),
+    epochs() {
+      let epoch: string | null = null;
+      const epochs: string[] = [];
+      for (const record of read('meta', 0)) {
+        const candidate = readEpochRecord(record);
+        if (candidate === null || candidate.previous !== epoch) continue;
+        epoch = candidate.token;
+        epochs.push(epoch);
+      }
+      return epochs;
+    },
+  };
+}
+
+
+/** What a person types to see the run of a seed again. */
+export function replayCommand(seed: number): string {
+  return `SEED=${seed} npx vitest run tests/simulation, or node --conditions=@throughline/source tests/simulation/replay.ts ${seed}`;
+}

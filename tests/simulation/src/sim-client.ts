@@ -1,0 +1,568 @@
+/**
+ * A simulated MCP client: speaks the wire, keeps cursors, resumes on any gateway, starts anew when its session is gone,
+ * and writes down everything it receives. It believes nothing: what it was told is judged after the run.
+ */
+import { sleep } from '@throughline/log';
+import type { Clock } from '@throughline/log';
+import type { Chance } from './chance.ts';
+import { fetchOverWire } from './fetch.ts';
+import type { Fetched, FetchOptions } from './fetch.ts';
+import type { Network, WireRequest } from './network.ts';
+import type { CallOutcome, CallRecord, ExchangeRecord, SessionRecordOfRun } from './records-of-run.ts';
+import type { SseEvent } from './sse-parser.ts';
+import type { Trace } from './trace.ts';
+
+/** What one client does, drawn from the seed. */
+export interface ClientHabits {
+  readonly version: '2025-03-26' | '2025-06-18' | '2025-11-25';
+  readonly servers: readonly string[];
+  /** Milliseconds between two calls: uniform up to twice this. */
+  readonly paceMs: number;
+  readonly maxParallel: number;
+  /** Chance that a call whose fate is unknown is posted again under the same id, instead of being given up. */
+  readonly postAgain: number;
+  readonly cancel: number;
+  readonly deleteSession: number;
+  /** Chance that a resume is doubled on another gateway, or made with an older cursor. */
+  readonly oddResume: number;
+  /** Chance that a connection is read only after a while. */
+  readonly slowRead: number;
+  readonly tools: Readonly<Record<string, number>>;
+}
+
+export interface SimClientOptions {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly network: Network;
+  readonly trace: Trace;
+  readonly gateways: readonly string[];
+  readonly habits: ClientHabits;
+  readonly records: {
+    readonly sessions: SessionRecordOfRun[];
+    readonly exchanges: ExchangeRecord[];
+    readonly calls: CallRecord[];
+  };
+  /** True once no new calls are to be made. */
+  isWindingDown(): boolean;
+}
+
+interface Cursor {
+  readonly id: string;
+}
+
+/** One stream as the client knows it: the cursors that it was given, the newest last. */
+interface KnownStream {
+  readonly cursors: Cursor[];
+}
+
+interface Session {
+  readonly record: SessionRecordOfRun;
+  readonly calls: Map<string, CallRecord>;
+  readonly streams: Map<string, KnownStream>;
+  readonly answered: Set<string>;
+  /** Fires when the session is known to be over. */
+  readonly over: AbortController;
+}
+
+const PATIENCE_MS = 4000;
+const BACKOFF_MS = 150;
+const MAX_CURSORS = 50;
+const ACCEPT = 'application/json, text/event-stream';
+
+const idKey = (id: unknown): string => JSON.stringify(id);
+const streamOfCursor = (id: string): string => id.split('.')[3]?.split('~')[0] ?? '';
+
+export class SimClient {
+  readonly #options: SimClientOptions;
+  readonly #sessions: Session[] = [];
+  #session: Session | null = null;
+  #running = 0;
+  #counter = 0;
+  #isFinished = false;
+
+  constructor(options: SimClientOptions) {
+    this.#options = options;
+  }
+
+  /** No call of this client is open any more, and it makes no new one. */
+  isQuiet(): boolean {
+    return this.#isFinished && this.#running === 0;
+  }
+
+  /** Lives until it is wound down and its calls have ended. */
+  async run(): Promise<void> {
+    const { clock, chance, habits } = this.#options;
+    while (!this.#options.isWindingDown()) {
+      const session = await this.#ensureSession();
+      if (session !== null && this.#running < habits.maxParallel) this.#next(session);
+      await sleep(clock, chance.between(0, 2 * habits.paceMs));
+    }
+    this.#isFinished = true;
+  }
+
+  /** One call after all faults: the session goes on, or a new one can be had, and it works. */
+  async probe(): Promise<CallRecord | null> {
+    let call: CallRecord | null = null;
+    // It may only now learn that its session is over.
+    for (let tries = 0; tries < 5 && call?.outcome?.kind !== 'result'; tries++) {
+      const session = await this.#ensureSession();
+      if (session === null) continue;
+      call = this.#makeCall(session, 'echo');
+      await this.#makeGroup(session, [call], { echo: true });
+    }
+    return call;
+  }
+
+  /** Reads every stream of its living sessions again, from the oldest cursor, on every gateway. */
+  async rereadAll(): Promise<void> {
+    for (const session of this.#sessions) {
+      if (session.over.signal.aborted) continue;
+      for (const [label, stream] of session.streams) {
+        const oldest = stream.cursors[0];
+        if (oldest === undefined || label.startsWith('s')) continue;
+        for (const gateway of this.#options.gateways) await this.#reread(session, gateway, oldest.id);
+      }
+    }
+  }
+
+  // Sessions.
+
+  async #ensureSession(): Promise<Session | null> {
+    const known = this.#session;
+    if (known !== null && !known.over.signal.aborted) return known;
+    this.#session = await this.#initialize();
+    return this.#session;
+  }
+
+  async #initialize(): Promise<Session | null> {
+    const { chance, clock, habits, records, trace, name } = this.#options;
+    const server = chance.pick(habits.servers);
+    const id = ++this.#counter;
+    const body = JSON.stringify({
+      jsonrpc: '2.0',
+      id,
+      method: 'initialize',
+      params: {
+        protocolVersion: habits.version,
+        capabilities: { elicitation: {} },
+        clientInfo: { name, version: '1' },
+      },
+    });
+    const found: { session: Session | null } = { session: null };
+    let isInitialized = false;
+    let cursor: string | null = null;
+    const onEvent = (event: SseEvent): boolean => {
+      if (event.hasId) cursor = event.id;
+      if (event.data === '') return true;
+      const message = JSON.parse(event.data) as { id?: unknown; result?: unknown };
+      if (message.id === id) isInitialized = message.result !== undefined;
+      return message.id !== id;
+    };
+    const onHead = (status: number, headers: Readonly<Record<string, string>>): void => {
+      const text = headers['Mcp-Session-Id'];
+      if (status !== 200 || text === undefined || found.session !== null) return;
+      const record = { id: text, server, version: habits.version, deleted: false, lost: null };
+      found.session = {
+        record,
+        calls: new Map(),
+        streams: new Map(),
+        answered: new Set(),
+        over: new AbortController(),
+      };
+      records.sessions.push(record);
+      this.#sessions.push(found.session);
+    };
+    const fetched = await this.#post(null, server, body, [id], { onEvent, onHead });
+    const { session } = found;
+    // The answer may be on its way still: it is resumed like any other.
+    for (let tries = 0; session !== null && !isInitialized && cursor !== null && tries < 20; tries++) {
+      await sleep(clock, fetched.retryMs ?? BACKOFF_MS);
+      const resumed = await this.#get(session, cursor, { onEvent });
+      if (resumed.status === 404 || resumed.status === 204) break;
+    }
+    if (session === null || !isInitialized) {
+      trace.add(name, `initialize failed with ${fetched.status} ${fetched.end}`);
+      await sleep(clock, BACKOFF_MS);
+      return null;
+    }
+    trace.add(name, `has session ${session.record.id.slice(-40)}`);
+    const told = await this.#postUntilTaken(session, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    if (!told) return null;
+    void this.#listen(session);
+    return session;
+  }
+
+  #lose(session: Session, how: string): void {
+    if (session.over.signal.aborted) return;
+    this.#options.trace.add(this.#options.name, `lost its session: ${how}`);
+    session.record.lost = how;
+    session.over.abort();
+  }
+
+  /** The standalone stream, for as long as the session lives. */
+  async #listen(session: Session): Promise<void> {
+    const { clock, chance } = this.#options;
+    let cursor: string | null = null;
+    while (!session.over.signal.aborted && !this.#options.isWindingDown()) {
+      let leave = (): void => undefined;
+      const onOver = (): void => leave();
+      session.over.signal.addEventListener('abort', onOver, { once: true });
+      const fetched: Fetched = await this.#get(session, cursor, {
+        onEvent: (event) => {
+          cursor = event.id;
+          this.#take(session, event);
+          return !this.#options.isWindingDown();
+        },
+        onOpen: (way) => {
+          leave = way;
+        },
+      });
+      session.over.signal.removeEventListener('abort', onOver);
+      if (fetched.status === 404) this.#lose(session, 'GET of the standalone stream: 404');
+      // The stream is over: a new one begins.
+      if (fetched.status === 204 || (fetched.status === 200 && fetched.end === 'ended' && chance.happens(0.1)))
+        cursor = null;
+      await sleep(clock, fetched.retryMs ?? BACKOFF_MS);
+    }
+  }
+
+  // Calls.
+
+  #next(session: Session): void {
+    const { chance, habits } = this.#options;
+    if (chance.happens(habits.deleteSession)) {
+      void this.#delete(session);
+      return;
+    }
+    const canBatch = habits.version === '2025-03-26';
+    const size = canBatch && chance.happens(0.2) ? chance.whole(2, 3) : 1;
+    const calls = Array.from({ length: size }, () => this.#makeCall(session, chance.weighted(habits.tools)));
+    const group = this.#makeGroup(session, calls, {});
+    if (size === 1 && chance.happens(habits.cancel)) void this.#cancelSoon(session, calls[0]!);
+    void group;
+  }
+
+  #makeCall(session: Session, tool: string): CallRecord {
+    const { name, clock, chance, records } = this.#options;
+    const number = ++this.#counter;
+    const call: CallRecord = {
+      token: `${name}-${number}`,
+      tool,
+      session: session.record.id,
+      requestId: chance.happens(0.5) ? number : `${name}-${number}`,
+      startedMs: clock.monoMs(),
+      cancelled: false,
+      endedMs: null,
+      outcome: null,
+      answers: [],
+    };
+    records.calls.push(call);
+    session.calls.set(idKey(call.requestId), call);
+    return call;
+  }
+
+  #bodyOf(call: CallRecord, options: { readonly echo?: boolean }): object {
+    const { chance } = this.#options;
+    if (call.tool === 'list' || call.tool === 'ping')
+      return { jsonrpc: '2.0', id: call.requestId, method: call.tool === 'list' ? 'tools/list' : 'ping' };
+    return {
+      jsonrpc: '2.0',
+      id: call.requestId,
+      method: 'tools/call',
+      params: {
+        name: call.tool,
+        arguments: {
+          token: call.token,
+          steps: chance.whole(1, 6),
+          intervalMs: options.echo === true ? 0 : chance.happens(0.1) ? chance.between(200, 800) : chance.between(0, 60),
+          ...(chance.happens(0.1) ? { pad: 'x'.repeat(chance.whole(100, 3000)) } : {}),
+        },
+        _meta: { progressToken: call.token },
+      },
+    };
+  }
+
+  /** One POST with one call, or a batch; resolves when all of them have ended. */
+  async #makeGroup(session: Session, calls: readonly CallRecord[], options: { readonly echo?: boolean }): Promise<void> {
+    this.#running++;
+    const bodies = calls.map((call) => this.#bodyOf(call, options));
+    const body = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
+    try {
+      await this.#follow(session, calls, body);
+    } finally {
+      this.#running--;
+    }
+  }
+
+  async #follow(session: Session, calls: readonly CallRecord[], body: string): Promise<void> {
+    const { clock, chance, habits } = this.#options;
+    const asks = calls.map((call) => call.requestId);
+    const isDone = (): boolean => calls.every((call) => call.outcome !== null);
+    const end = (outcome: CallOutcome): void => {
+      for (const call of calls) this.#end(call, outcome);
+    };
+    const lost = (how: string): void => {
+      this.#lose(session, how);
+      end({ kind: 'session-lost' });
+    };
+    let cursor: string | null = null;
+    const onEvent = (event: SseEvent): boolean => {
+      if (event.hasId) cursor = event.id;
+      this.#take(session, event);
+      // Clients differ: some read on to the end of the stream, some leave with the answer.
+      return !isDone() || chance.happens(0.5);
+    };
+    let isPosted = false;
+    while (!isDone()) {
+      if (session.over.signal.aborted) {
+        end({ kind: 'session-lost' });
+        return;
+      }
+      if (!isPosted || cursor === null) {
+        const fetched = await this.#post(session, session.record.server, body, asks, { onEvent });
+        if (isDone()) return;
+        if (fetched.status === 404) return lost('POST of a call: 404');
+        if (fetched.status === 200) isPosted = true;
+        else if (fetched.status === 503 || fetched.end === 'refused') {
+          await sleep(clock, BACKOFF_MS * chance.between(0.5, 1.5));
+          continue;
+        } else if (fetched.status !== null && fetched.status !== 504) {
+          end({ kind: 'error', code: `HTTP ${fetched.status}`, mayHaveRun: null, json: fetched.body });
+          return;
+        }
+        if (cursor === null) {
+          // Nobody knows whether it runs. The same request under the same id is safe; not every client does that.
+          if (calls.length > 1 || !chance.happens(habits.postAgain)) {
+            end({ kind: 'given-up', why: `POST: ${fetched.status} ${fetched.end}` });
+            return;
+          }
+          isPosted = false;
+        }
+        await sleep(clock, fetched.retryMs ?? BACKOFF_MS);
+        continue;
+      }
+      const from: string = this.#oddCursor(session, cursor);
+      if (chance.happens(habits.oddResume)) void this.#get(session, from, { onEvent: (event) => this.#glance(session, event) });
+      const fetched = await this.#get(session, from, { onEvent });
+      if (isDone()) return;
+      if (fetched.status === 404) return lost('GET of a call: 404');
+      if (fetched.status === 204) {
+        // The stream is over, and its answer was seen or never will be.
+        if (calls.every((call) => call.cancelled)) end({ kind: 'cancelled' });
+        else if (from === cursor)
+          end({ kind: 'error', code: 'NO_ANSWER', mayHaveRun: null, json: 'the stream ended without an answer' });
+      } else if (fetched.status === 400)
+        end({ kind: 'error', code: 'HTTP 400', mayHaveRun: null, json: fetched.body });
+      await sleep(clock, (fetched.retryMs ?? BACKOFF_MS) * chance.between(0.8, 1.2));
+    }
+  }
+
+  /** Now and then a cursor from before: everything behind it comes again, the same. */
+  #oddCursor(session: Session, cursor: string): string {
+    const { chance, habits } = this.#options;
+    if (!chance.happens(habits.oddResume)) return cursor;
+    const known = session.streams.get(streamOfCursor(cursor))?.cursors ?? [];
+    return known.length === 0 ? cursor : chance.pick(known).id;
+  }
+
+  #glance(session: Session, event: SseEvent): boolean {
+    this.#take(session, event);
+    return true;
+  }
+
+  #end(call: CallRecord, outcome: CallOutcome): void {
+    if (call.outcome !== null) return;
+    call.outcome = outcome;
+    call.endedMs = this.#options.clock.monoMs();
+    const what = outcome.kind === 'error' ? `${outcome.kind} ${outcome.code} mayHaveRun=${outcome.mayHaveRun}` : outcome.kind;
+    this.#options.trace.add(this.#options.name, `call ${call.token} ${call.tool} ends: ${what}`);
+  }
+
+  async #cancelSoon(session: Session, call: CallRecord): Promise<void> {
+    const { clock, chance } = this.#options;
+    await sleep(clock, chance.between(0, 100));
+    if (call.outcome !== null) return;
+    call.cancelled = true;
+    await this.#postUntilTaken(session, {
+      jsonrpc: '2.0',
+      method: 'notifications/cancelled',
+      params: { requestId: call.requestId },
+    });
+  }
+
+  async #delete(session: Session): Promise<void> {
+    const record = this.#record(session, 'DELETE', [], null);
+    session.record.deleted = true;
+    const request = this.#wire('DELETE', session, session.record.server, '', null);
+    const fetched = await this.#fetch(record, request, {});
+    if (fetched.status === 204 || fetched.status === 404) this.#lose(session, `DELETE: ${fetched.status}`);
+  }
+
+  // What comes.
+
+  #take(session: Session, event: SseEvent): void {
+    if (event.hasId) this.#remember(session, event.id);
+    if (event.data === '') return;
+    const { trace, name } = this.#options;
+    trace.add(name, `receives ${event.id} ${event.data.slice(0, 200)}`);
+    const message = JSON.parse(event.data) as Record<string, unknown>;
+    const { id, method } = message;
+    if (typeof method === 'string') {
+      if (id !== undefined) void this.#answer(session, id, message);
+      return;
+    }
+    const call = session.calls.get(idKey(id));
+    const error = message['error'] as { data?: Record<string, unknown> } | undefined;
+    const data = error?.data;
+    if (call !== undefined) {
+      call.answers.push(event.data);
+      if (error === undefined) this.#end(call, { kind: 'result', json: event.data });
+      else {
+        const mayHaveRun = typeof data?.['mayHaveRun'] === 'boolean' ? data['mayHaveRun'] : null;
+        this.#end(call, { kind: 'error', code: String(data?.['code']), mayHaveRun, json: event.data });
+      }
+    }
+    if (data?.['retry'] === 'reinitialize') this.#lose(session, `in-band ${String(data['reason'] ?? data['code'])}`);
+  }
+
+  #remember(session: Session, id: string): void {
+    // An error of the gateway's own is no place to go on from.
+    if (id.split('.')[4] === 'end') return;
+    const label = streamOfCursor(id);
+    const stream = session.streams.get(label) ?? { cursors: [] };
+    session.streams.set(label, stream);
+    if (stream.cursors.at(-1)?.id === id) return;
+    stream.cursors.push({ id });
+    if (stream.cursors.length > MAX_CURSORS) stream.cursors.splice(1, 1);
+  }
+
+  /** A request of the server is answered once, on any gateway. */
+  async #answer(session: Session, id: unknown, message: Record<string, unknown>): Promise<void> {
+    if (session.answered.has(idKey(id))) return;
+    session.answered.add(idKey(id));
+    const { clock, chance } = this.#options;
+    await sleep(clock, chance.between(0, 100));
+    const params = message['params'] as { message?: string } | undefined;
+    const result = { action: 'accept', content: { echo: params?.message?.split(' ')[1] ?? '' } };
+    await this.#postUntilTaken(session, { jsonrpc: '2.0', id, result });
+  }
+
+  // Exchanges.
+
+  async #postUntilTaken(session: Session, message: object): Promise<boolean> {
+    const { clock, chance } = this.#options;
+    while (!session.over.signal.aborted) {
+      const fetched = await this.#post(session, session.record.server, JSON.stringify(message), [], {});
+      if (fetched.status === 202) return true;
+      if (fetched.status === 404) this.#lose(session, 'POST: 404');
+      await sleep(clock, BACKOFF_MS * chance.between(0.5, 1.5));
+    }
+    return false;
+  }
+
+  #post(
+    session: Session | null,
+    server: string,
+    body: string,
+    asks: ExchangeRecord['asks'],
+    handlers: Pick<FetchOptions, 'onEvent' | 'onHead'>,
+  ): Promise<Fetched> {
+    return this.#fetch(this.#record(session, 'POST', asks, null), this.#wire('POST', session, server, body, null), handlers);
+  }
+
+  #get(
+    session: Session,
+    cursor: string | null,
+    handlers: Pick<FetchOptions, 'onEvent' | 'onHead' | 'onOpen'>,
+  ): Promise<Fetched> {
+    const record = this.#record(session, 'GET', [], cursor);
+    return this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), handlers);
+  }
+
+  async #reread(session: Session, gateway: string, cursor: string): Promise<void> {
+    for (let tries = 0; tries < 20; tries++) {
+      const record = this.#record(session, 'GET', [], cursor);
+      record.gateway = gateway;
+      const { status } = await this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), {});
+      if (status !== null && status !== 503) {
+        record.isReread = true;
+        return;
+      }
+      await sleep(this.#options.clock, BACKOFF_MS);
+    }
+  }
+
+  #record(
+    session: Session | null,
+    method: ExchangeRecord['method'],
+    asks: ExchangeRecord['asks'],
+    lastEventId: string | null,
+  ): ExchangeRecord {
+    const { records, chance, gateways } = this.#options;
+    const record: ExchangeRecord = {
+      number: records.exchanges.length,
+      session: session?.record.id ?? null,
+      method,
+      gateway: chance.pick(gateways),
+      lastEventId,
+      asks,
+      isHonest: true,
+      isReread: false,
+      status: null,
+      receipts: [],
+      end: null,
+    };
+    records.exchanges.push(record);
+    return record;
+  }
+
+  #wire(
+    method: WireRequest['method'],
+    session: Session | null,
+    server: string,
+    body: string,
+    cursor: string | null,
+  ): WireRequest {
+    return {
+      method,
+      server,
+      body,
+      headers: {
+        Host: '127.0.0.1',
+        Accept: method === 'GET' ? 'text/event-stream' : ACCEPT,
+        'Content-Type': 'application/json',
+        ...(session === null
+          ? {}
+          : { 'Mcp-Session-Id': session.record.id, 'MCP-Protocol-Version': session.record.version }),
+        ...(cursor === null ? {} : { 'Last-Event-ID': cursor }),
+      },
+    };
+  }
+
+  async #fetch(
+    record: ExchangeRecord,
+    request: WireRequest,
+    handlers: Pick<FetchOptions, 'onEvent' | 'onHead' | 'onOpen'>,
+  ): Promise<Fetched> {
+    const { network, clock, chance, habits, trace, name } = this.#options;
+    const isSlow = chance.happens(habits.slowRead);
+    const fetched = await fetchOverWire({
+      network,
+      clock,
+      address: record.gateway,
+      request,
+      record,
+      patienceMs: PATIENCE_MS,
+      ...(isSlow ? { holdUntilMs: clock.monoMs() + chance.between(100, 2500) } : {}),
+      ...handlers,
+      onHead: (status, headers) => {
+        record.session ??= headers['Mcp-Session-Id'] ?? null;
+        handlers.onHead?.(status, headers);
+      },
+    });
+    const cursor = record.lastEventId === null ? '' : ` after ${record.lastEventId}`;
+    trace.add(name, `${request.method} ${record.gateway}${cursor}: ${fetched.status} ${fetched.end} ${fetched.body.slice(0, 300)}`);
+    return fetched;
+  }
+}

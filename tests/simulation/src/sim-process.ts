@@ -1,0 +1,80 @@
+/** One life of a simulated process: its clock and chance, and what must be cut off when it dies. */
+import type { Clock } from '@throughline/log';
+import type { VirtualTime } from '@throughline/testkit';
+import { createChance } from './chance.ts';
+import type { Chance } from './chance.ts';
+import type { Trace } from './trace.ts';
+
+export interface SimProcess {
+  /** Unique to this life. */
+  readonly name: string;
+  readonly clock: Clock;
+  readonly chance: Chance;
+  readonly isAlive: () => boolean;
+  readonly isPaused: () => boolean;
+  /** Gone at once: no timer fires, no promise of its log settles, nothing it holds is told. */
+  kill(why: string): void;
+  /** Kills it before the `steps`-th of its next steps: between any two awaits. */
+  killAfterSteps(steps: number): void;
+  pause(): void;
+  resume(): void;
+  /** Calls `run` when the process has died. */
+  onDeath(run: () => void): void;
+}
+
+export interface SimProcessOptions {
+  readonly name: string;
+  readonly time: VirtualTime;
+  readonly trace: Trace;
+  readonly seed: number;
+  readonly wallSkewMs: number;
+}
+
+export function createSimProcess({ name, time, trace, seed, wallSkewMs }: SimProcessOptions): SimProcess {
+  const base = time.clock(name, { wallSkewMs });
+  const deaths: (() => void)[] = [];
+  let isAlive = true;
+  let isPaused = false;
+  let stepsLeft = Number.POSITIVE_INFINITY;
+  const kill = (why: string): void => {
+    if (!isAlive) return;
+    isAlive = false;
+    trace.add(name, `dies: ${why}`);
+    time.kill(name);
+    for (const run of deaths.splice(0)) run();
+  };
+  return {
+    name,
+    chance: createChance(seed, name),
+    isAlive: () => isAlive,
+    isPaused: () => isPaused,
+    clock: {
+      wallMs: () => base.wallMs(),
+      monoMs: () => base.monoMs(),
+      setTimer: (ms, run) =>
+        base.setTimer(ms, () => {
+          if (--stepsLeft < 0) kill('between two steps');
+          else run();
+        }),
+    },
+    kill,
+    killAfterSteps(steps) {
+      stepsLeft = steps;
+    },
+    pause() {
+      if (!isAlive || isPaused) return;
+      isPaused = true;
+      trace.add(name, 'is paused');
+      time.pause(name);
+    },
+    resume() {
+      if (!isAlive || !isPaused) return;
+      isPaused = false;
+      trace.add(name, 'goes on');
+      time.resume(name);
+    },
+    onDeath(run) {
+      deaths.push(run);
+    },
+  };
+}

@@ -1,0 +1,29 @@
+/** Everything that happens in a run, in order: a running hash of it, and the lines themselves if they are wanted. */
+import { createHash } from 'node:crypto';
+
+export interface Trace {
+  add(who: string, what: string): void;
+  /** Of all lines so far. */
+  hash(): string;
+  readonly lines: readonly string[];
+  readonly count: number;
+}
+
+export function createTrace(nowMs: () => number, keepLines: boolean): Trace {
+  const hash = createHash('sha256');
+  const lines: string[] = [];
+  let count = 0;
+  return {
+    lines,
+    get count() {
+      return count;
+    },
+    add(who, what) {
+      const line = `${nowMs().toFixed(3)} ${who} ${what}`;
+      count++;
+      hash.update(line).update('\n');
+      if (keepLines) lines.push(line);
+    },
+    hash: () => hash.copy().digest('hex').slice(0, 24),
+  };
+}
