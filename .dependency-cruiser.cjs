@@ -10,7 +10,7 @@ const rule = (name, from, to, comment) => ({
 
 /** Code that tests are made of; it may use what production may not. */
 const TESTS =
-  '(\\.test\\.ts$|\\.test-d\\.ts$|/testing/|^tests/|^examples/|^benchmarks/|^fixtures/|^infra/|^libs/testkit/|^libs/log/src/conformance/)';
+  '(\\.test\\.ts$|\\.test-d\\.ts$|/testing/|^tests/|^examples/|^benchmarks/|^fixtures/|^infra/|^services/cli/scripts/|^libs/testkit/|^libs/log/src/conformance/)';
 const IO =
   '^(node:)?(fs|net|http|http2|https|tls|dgram|dns|child_process|worker_threads|cluster|sqlite|timers|process|os|stream|readline|vm|inspector)(/|$)';
 

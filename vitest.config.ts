@@ -4,7 +4,13 @@ export default defineConfig({
   resolve: { conditions: ['@throughline/source', 'node', 'import', 'default'] },
   ssr: { resolve: { conditions: ['@throughline/source', 'node', 'import', 'default'] } },
   test: {
-    include: ['libs/**/*.test.ts', 'services/**/*.test.ts', 'tests/**/*.test.ts', 'infra/**/*.test.ts', 'examples/**/*.test.ts'],
+    include: [
+      'libs/**/*.test.ts',
+      'services/**/*.test.ts',
+      'tests/**/*.test.ts',
+      'infra/**/*.test.ts',
+      'examples/**/*.test.ts',
+    ],
     testTimeout: 20_000,
     maxWorkers: 2,
   },

@@ -6,7 +6,11 @@ import { fileURLToPath } from 'node:url';
 import { checkSpec } from './check-spec.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const TESTS = ['libs', 'services', 'tests', 'infra', 'examples'].map((folder) => `${folder}/**/*.test.ts`);
+const TESTS = [
+  ...['libs', 'services', 'tests', 'infra', 'examples'].map((folder) => `${folder}/**/*.test.ts`),
+  // Suites that a test file runs for each implementation.
+  'libs/*/src/conformance/**/*.ts',
+];
 
 const files = globSync(TESTS, { cwd: root, exclude: (name) => name.includes('node_modules') });
 const report = checkSpec(

@@ -35,26 +35,6 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => cluster[Symbol.asyncDispose](), 60_000);
 
-interface Claimed {
-  readonly event: string;
-  readonly partition: number;
-  readonly claim: number;
-  readonly valid: boolean;
-}
-
-/** The process whose claim on the partition is the newest. */
-function ownerOf(partition: number): ThroughlineProcess | null {
-  let newest: { readonly claim: number; readonly worker: ThroughlineProcess } | null = null;
-  for (const worker of cluster.workers) {
-    for (const line of worker.logs().split('\n')) {
-      if (!line.includes('"event":"claimed"')) continue;
-      const { partition: of, claim, valid } = JSON.parse(line) as Claimed;
-      if (of === partition && valid && claim > (newest?.claim ?? -1)) newest = { claim, worker };
-    }
-  }
-  return newest?.worker ?? null;
-}
-
 function partitionOf(client: RawClient): number {
   return parseSessionId(client.sessionId)?.id.partition ?? -1;
 }
@@ -63,7 +43,7 @@ function partitionOf(client: RawClient): number {
 async function connectOn(url: string, worker: ThroughlineProcess): Promise<RawClient> {
   return await waitUntil('a session on the worker', async () => {
     const client = await RawClient.connect(url);
-    return ownerOf(partitionOf(client)) === worker ? client : null;
+    return cluster.ownerOf(partitionOf(client)) === worker ? client : null;
   });
 }
 

@@ -81,88 +81,103 @@ function play(actions: readonly Action[]): { log: EventRecord[]; connections: Co
 
 const histories = fc.array(action, { minLength: 5, maxLength: 60 });
 
+/** Milliseconds that a property may take on a machine busy with other things. */
+const SLOW_MS = 60_000;
+
 describe('connections of one session', () => {
-  it('[RES-NEWEST] of all connections on a stream at most one still follows at the end of the log, the newest', () => {
-    let superseded = 0;
-    fc.assert(
-      fc.property(histories, (actions) => {
-        const { log, connections } = play(actions);
-        const following = new Map<string, number[]>();
-        connections.forEach((connection, index) => {
-          const { end } = run(log, connection);
-          if (end === 'superseded') superseded++;
-          // All standalone streams of a session count as one: a message goes to one of them.
-          const name = connection.stream.kind === 'standalone' ? 's' : formatStreamLabel(connection.stream);
-          if (end === 'following') following.set(name, [...(following.get(name) ?? []), index]);
-        });
-        for (const [name, indexes] of following) {
-          expect(indexes).toHaveLength(1);
-          const newest = connections.findLastIndex(({ stream }) =>
-            name === 's' ? stream.kind === 'standalone' : formatStreamLabel(stream) === name,
-          );
-          if (name !== 's') expect(indexes).toEqual([newest]);
-        }
-      }),
-      { numRuns: 1500 },
-    );
-    expect(superseded).toBeGreaterThan(500);
-  });
-
-  it('[RES-ONCE] a standalone message goes to one standalone stream, and to one more only if that began at the start of the session', () => {
-    let secondChances = 0;
-    fc.assert(
-      fc.property(histories, (actions) => {
-        const { log, connections, atStart } = play(actions.filter(([what]) => what !== 'close'));
-        const streams = new Map<string, Set<number>>();
-        for (const connection of connections) {
-          if (connection.stream.kind !== 'standalone') continue;
-          const name = formatStreamLabel(connection.stream);
-          const got = streams.get(name) ?? new Set();
-          // Never attached, so never superseded: all that the connections of the stream get together.
-          for (const offset of run(log, { ...connection, attachment: 'nobody' }).delivered) got.add(offset);
-          streams.set(name, got);
-        }
-        for (const { offset, body } of log) {
-          if (body.type !== 'message' || body.stream !== STANDALONE) continue;
-          const names = [...streams].filter(([, got]) => got.has(offset)).map(([name]) => name);
-          if (streams.size > 0) expect(names.length).toBeGreaterThan(0);
-          expect(names.length).toBeLessThanOrEqual(2);
-          if (names.length === 2) {
-            secondChances++;
-            expect(names.some((name) => atStart.has(name) && Number(name.slice(1)) > offset)).toBe(true);
+  it(
+    '[RES-NEWEST] of all connections on a stream at most one still follows at the end of the log, the newest',
+    { timeout: SLOW_MS },
+    () => {
+      let superseded = 0;
+      fc.assert(
+        fc.property(histories, (actions) => {
+          const { log, connections } = play(actions);
+          const following = new Map<string, number[]>();
+          connections.forEach((connection, index) => {
+            const { end } = run(log, connection);
+            if (end === 'superseded') superseded++;
+            // All standalone streams of a session count as one: a message goes to one of them.
+            const name = connection.stream.kind === 'standalone' ? 's' : formatStreamLabel(connection.stream);
+            if (end === 'following') following.set(name, [...(following.get(name) ?? []), index]);
+          });
+          for (const [name, indexes] of following) {
+            expect(indexes).toHaveLength(1);
+            const newest = connections.findLastIndex(({ stream }) =>
+              name === 's' ? stream.kind === 'standalone' : formatStreamLabel(stream) === name,
+            );
+            if (name !== 's') expect(indexes).toEqual([newest]);
           }
-        }
-      }),
-      { numRuns: 1500 },
-    );
-    expect(secondChances).toBeGreaterThan(100);
-  });
+        }),
+        { numRuns: 1500 },
+      );
+      expect(superseded).toBeGreaterThan(500);
+    },
+  );
 
-  it('[RES-ONCE] a resumed connection gets exactly what its stream holds behind the anchor', () => {
-    fc.assert(
-      fc.property(histories, (actions) => {
-        const { log, connections } = play(actions.filter(([what]) => what !== 'close'));
-        for (const connection of connections) {
-          const { stream, from } = connection;
-          const over = log.find(
-            ({ body, offset }) =>
-              stream.kind === 'standalone' &&
-              body.type === 'attached' &&
-              body.stream === STANDALONE &&
-              offset > stream.at,
-          );
-          const { delivered, end } = run(log, connection);
-          const wanted = log
-            .filter(({ body, offset }) => {
-              if (body.type !== 'message' || offset < from || offset >= (over?.offset ?? Infinity)) return false;
-              return stream.kind === 'standalone' ? body.stream === STANDALONE : body.stream !== STANDALONE;
-            })
-            .map(({ offset }) => offset);
-          if (end === 'superseded') expect(delivered).toEqual(wanted.slice(0, delivered.length));
-          else expect(delivered).toEqual(wanted);
-        }
-      }),
-      { numRuns: 1500 },
-    );
-  });
+  it(
+    '[RES-ONCE] a standalone message goes to one standalone stream, and to one more only if that began at the start of the session',
+    { timeout: SLOW_MS },
+    () => {
+      let secondChances = 0;
+      fc.assert(
+        fc.property(histories, (actions) => {
+          const { log, connections, atStart } = play(actions.filter(([what]) => what !== 'close'));
+          const streams = new Map<string, Set<number>>();
+          for (const connection of connections) {
+            if (connection.stream.kind !== 'standalone') continue;
+            const name = formatStreamLabel(connection.stream);
+            const got = streams.get(name) ?? new Set();
+            // Never attached, so never superseded: all that the connections of the stream get together.
+            for (const offset of run(log, { ...connection, attachment: 'nobody' }).delivered) got.add(offset);
+            streams.set(name, got);
+          }
+          for (const { offset, body } of log) {
+            if (body.type !== 'message' || body.stream !== STANDALONE) continue;
+            const names = [...streams].filter(([, got]) => got.has(offset)).map(([name]) => name);
+            if (streams.size > 0) expect(names.length).toBeGreaterThan(0);
+            expect(names.length).toBeLessThanOrEqual(2);
+            if (names.length === 2) {
+              secondChances++;
+              expect(names.some((name) => atStart.has(name) && Number(name.slice(1)) > offset)).toBe(true);
+            }
+          }
+        }),
+        { numRuns: 1500 },
+      );
+      expect(secondChances).toBeGreaterThan(100);
+    },
+  );
+
+  it(
+    '[RES-ONCE] a resumed connection gets exactly what its stream holds behind the anchor',
+    { timeout: SLOW_MS },
+    () => {
+      fc.assert(
+        fc.property(histories, (actions) => {
+          const { log, connections } = play(actions.filter(([what]) => what !== 'close'));
+          for (const connection of connections) {
+            const { stream, from } = connection;
+            const over = log.find(
+              ({ body, offset }) =>
+                stream.kind === 'standalone' &&
+                body.type === 'attached' &&
+                body.stream === STANDALONE &&
+                offset > stream.at,
+            );
+            const { delivered, end } = run(log, connection);
+            const wanted = log
+              .filter(({ body, offset }) => {
+                if (body.type !== 'message' || offset < from || offset >= (over?.offset ?? Infinity)) return false;
+                return stream.kind === 'standalone' ? body.stream === STANDALONE : body.stream !== STANDALONE;
+              })
+              .map(({ offset }) => offset);
+            if (end === 'superseded') expect(delivered).toEqual(wanted.slice(0, delivered.length));
+            else expect(delivered).toEqual(wanted);
+          }
+        }),
+        { numRuns: 1500 },
+      );
+    },
+  );
 });

@@ -1,3 +1,6 @@
+import { getEventListeners } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { LogError } from '@throughline/log';
 import { requestStream } from '@throughline/protocol';
 import { claimed, sent } from '@throughline/testkit';
@@ -115,6 +118,25 @@ describe('cursor in the cache', () => {
     await rig.append(message());
     expect(await rig.finish(waiting)).toEqual({ kind: 'idle' });
     expect(rig.time.nowMs()).toBe(500);
+  });
+
+  it('[TAIL-STOP] a cursor that waited and was left leaves nothing behind, neither in the tail nor on its signal', async () => {
+    setFlagsFromString('--expose-gc');
+    const gc = runInNewContext('gc') as () => void;
+    const rig = createRig();
+    const tail = await open(rig);
+    const { signal } = new AbortController();
+    const left = await (async (): Promise<WeakRef<object>> => {
+      const cursor = tail.cursor('k', 0);
+      for (let round = 0; round < 3; round++)
+        expect(await rig.finish(cursor.next(signal, 10))).toEqual({ kind: 'idle' });
+      return new WeakRef(cursor);
+    })();
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+    // What was cancelled stays in the virtual clock until its time.
+    await rig.time.advance(100);
+    gc();
+    expect(left.deref()).toBeUndefined();
   });
 
   it('[TAIL-STOP] an aborted or stopped cursor says so at once and leaves no timer', async () => {

@@ -13,7 +13,7 @@ export interface RawValue {
 export type Layer = ReadonlyMap<OptionName, RawValue>;
 
 /** Options of which only one can be chosen: a choice in a higher layer replaces that of a lower one. */
-export const ALTERNATIVES: readonly (readonly OptionName[])[] = [
+const ALTERNATIVES: readonly (readonly OptionName[])[] = [
   ['stdio', 'module', 'upstream'],
   ['secrets', 'secrets-file'],
 ];

@@ -1,7 +1,7 @@
 /** Suggests what was meant. */
 
 /** The known name nearest to `name`, if it is near enough to be a slip of the finger. */
-export function nearestName(name: string, known: readonly string[]): string | undefined {
+function nearestName(name: string, known: readonly string[]): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.floor(name.length / 3)) + 1;
   for (const candidate of known) {

@@ -359,6 +359,16 @@ export const OPTIONS = {
     roles: HOSTING,
     worker: 'heartbeatMs',
   },
+  'max-sessions-per-principal': {
+    group: 'Limits of the worker',
+    kind: 'count',
+    placeholder: 'number',
+    default: '10000',
+    help: 'Server instances of one principal in a worker, over all servers.',
+    yaml: 'limits.maxSessionsPerPrincipal',
+    roles: HOSTING,
+    worker: 'maxSessionsPerPrincipal',
+  },
   'max-running': {
     group: 'Limits of the worker',
     kind: 'count',

@@ -61,7 +61,7 @@ async function openStandalone(
     const attachment = makeAttachmentName(context);
     const attachedAt = await attach(context, tail, session, STANDALONE, attachment);
     const limit = deadline(context.clock, Math.min(LOOK_BACK_MS, context.config.appendTimeoutMs), signal);
-    const decision = await context.standaloneStart.decide(tail, session, attachedAt, limit.signal);
+    const decision = await context.standaloneStart.decide(tail, session.id, attachedAt, limit.signal);
     limit.dispose();
     if (signal.aborted) return CLIENT_GONE;
     if (decision === 'not-read-in-time') {

@@ -22,6 +22,7 @@ import {
 import type { JsonRpcRequest, RecordInput } from '@throughline/protocol';
 import { answerEmpty, refuse, RefusedError } from './answer-error.ts';
 import { accepts, isJsonContent } from './admission.ts';
+import { choosePartition } from './choose-partition.ts';
 import { idOf, parseClientBody, requestIdsOf, requestsOf } from './client-body.ts';
 import type { ClientBody } from './client-body.ts';
 import { appendForClient, tailOf } from './context.ts';
@@ -101,9 +102,8 @@ async function newSession(
   if (typeof version !== 'string')
     refuse('INVALID_REQUEST', 'initialize: field params.protocolVersion must be a string');
   const { epoch } = context.current();
-  const partitions = context.meta.livePartitions(epoch, context.config.deadAfterMs);
-  const partition = partitions[Math.floor(context.random.unit() * partitions.length)];
-  if (partition === undefined || partition >= context.log.description.partitions)
+  const partition = await choosePartition(context, epoch, request.signal);
+  if (partition === undefined)
     return refuse('NO_OWNER', 'No worker takes new sessions at the moment; try again');
   const tail = await tailOf(context, partition, request.signal);
   const id = {

@@ -37,8 +37,9 @@ export function requireLiving({ session, state }: CheckedSession): SessionRef {
 }
 
 /**
- * The MCP revision of a request: the negotiated one if this gateway knows it, else the header's, else 2025-03-26.
- * Refusal: `VERSION_UNSUPPORTED` if the header names another than the negotiated, or one that is not served.
+ * The MCP revision of a request: the negotiated one if this gateway knows it, else the header's, else 2025-03-26. A
+ * header that names another served revision than the negotiated changes nothing: clients send a fixed one (the official
+ * conformance suite among them). Refusal: `VERSION_UNSUPPORTED` if the header names one that is not served.
  */
 export function versionOf(context: GatewayContext, request: GatewayRequest, session: SessionRef): string {
   const header = request.header(HTTP_HEADER.protocolVersion.toLowerCase());
@@ -48,12 +49,6 @@ export function versionOf(context: GatewayContext, request: GatewayRequest, sess
       'VERSION_UNSUPPORTED',
       `${HTTP_HEADER.protocolVersion} ${JSON.stringify(header.slice(0, 32))} is not supported`,
       { data: { supported: LEGACY_VERSIONS } },
-    );
-  }
-  if (header !== undefined && negotiated !== undefined && negotiated !== '' && header !== negotiated) {
-    refuse(
-      'VERSION_UNSUPPORTED',
-      `${HTTP_HEADER.protocolVersion} is ${header}, but the session negotiated ${negotiated}`,
     );
   }
   return negotiated !== undefined && negotiated !== '' ? negotiated : (header ?? BATCH_VERSION);

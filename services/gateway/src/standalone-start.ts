@@ -5,9 +5,8 @@
  */
 import { beginsAtSessionStart, foldStandalone, NO_STANDALONE_HISTORY } from '@throughline/history';
 import type { StandaloneHistory } from '@throughline/history';
-import type { Offset } from '@throughline/protocol';
+import type { Offset, SessionId } from '@throughline/protocol';
 import type { PartitionTail } from '@throughline/tail';
-import type { SessionRef } from './context.ts';
 
 interface Known {
   /** Everything of the session below is in `history`. */
@@ -26,11 +25,10 @@ export class StandaloneStart {
   /** Reads until `attachedAt` at most, or until `signal` fires. */
   async decide(
     tail: PartitionTail,
-    session: SessionRef,
+    { key, from }: SessionId,
     attachedAt: Offset,
     signal: AbortSignal,
   ): Promise<StandaloneDecision> {
-    const { key, from } = session.id;
     if (!(await tail.reached(attachedAt + 1, signal))) return 'not-read-in-time';
     if (tail.bounds().start > from) return 'at-attachment';
     let { history, upTo } = this.#known.get(key) ?? { history: NO_STANDALONE_HISTORY, upTo: from };

@@ -1,6 +1,6 @@
 /** The worker role: joins the group, owns what it is assigned, hosts sessions, leaves in order. SPEC: WRK-*. */
 import { deadline } from '@throughline/log';
-import type { Membership } from '@throughline/log';
+import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
 import { Meta } from '@throughline/tail';
@@ -32,8 +32,10 @@ export interface Worker {
 const GROUP = 'workers';
 const START_DEADLINE_MS = 30_000;
 const READY_DEADLINE_MS = 15_000;
+/** A worker that got no partition when it joined may get some soon, or may be one too many. */
+const FIRST_ASSIGNMENT_MS = 1000;
 
-/** Resolves when it owns what it was assigned first, or after 15 s (a predecessor may still be alive). Rejects if the log does not answer. */
+/** Resolves when it owns what it was assigned first, after 15 s at the latest (a predecessor may still be alive), or has nothing to own. Rejects if the log does not answer. */
 export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): Promise<Worker> {
   const { log, clock, random, logger, metrics, hosts } = deps;
   const worker = `w-${toBase64Url(random.bytes(9))}`;
@@ -89,11 +91,11 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
       for (const wake of changed) wake();
     });
   };
-  let assignedOnce = false;
+  let isAssigned = false;
   let stopping: Promise<void> | null = null;
   const assign = (assigned: readonly Partition[]): void => {
     if (stopping !== null) return;
-    assignedOnce = true;
+    isAssigned ||= assigned.length > 0;
     logger.info('assigned', { worker, partitions: assigned });
     for (const [partition, owner] of owners) {
       if (assigned.includes(partition)) continue;
@@ -114,7 +116,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   let membership: Membership;
   try {
     membership = await log.join({ group: GROUP, member: worker, onChange: assign });
-    if (!assignedOnce) assign(membership.assigned());
+    if (!isAssigned) assign(membership.assigned());
   } catch (error) {
     await Promise.all([...owners.values()].map((owner) => owner.abandon()));
     await heartbeat.stop();
@@ -122,19 +124,9 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     throw error;
   }
 
-  const ready = deadline(clock, READY_DEADLINE_MS);
-  await new Promise<void>((resolve) => {
-    const check = (): void => {
-      const isReady = assignedOnce && [...owners.values()].every((owner) => owner.isOwned());
-      if (!isReady && !ready.signal.aborted) return;
-      changed.delete(check);
-      resolve();
-    };
-    changed.add(check);
-    ready.signal.addEventListener('abort', check, { once: true });
-    check();
-  });
-  ready.dispose();
+  const isReady = (): boolean => isAssigned && [...owners.values()].every((owner) => owner.isOwned());
+  await waitUntil(() => isAssigned, changed, clock, FIRST_ASSIGNMENT_MS);
+  if (isAssigned) await waitUntil(isReady, changed, clock, READY_DEADLINE_MS);
 
   const stop = async (drain: boolean): Promise<void> => {
     const all = [...owners.values(), ...leaving.values()];
@@ -168,4 +160,20 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
 
 function isFull({ config, seats }: WorkerContext): boolean {
   return Object.keys(config.servers).every((name) => seats.isFull(name));
+}
+
+/** Resolves when `isTrue`, asked again at each change, or after `ms`. */
+async function waitUntil(isTrue: () => boolean, changes: Set<() => void>, clock: Clock, ms: number): Promise<void> {
+  const limit = deadline(clock, ms);
+  await new Promise<void>((resolve) => {
+    const check = (): void => {
+      if (!isTrue() && !limit.signal.aborted) return;
+      changes.delete(check);
+      resolve();
+    };
+    changes.add(check);
+    limit.signal.addEventListener('abort', check, { once: true });
+    check();
+  });
+  limit.dispose();
 }

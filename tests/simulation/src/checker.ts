@@ -11,6 +11,7 @@ import { beginsAtStart, readPartition, readStream } from './model.ts';
 import type { ModelPartition, ModelSession, ModelStream } from './model.ts';
 import type { CallRecord, ExchangeRecord, RunRecords, SessionRecordOfRun } from './records-of-run.ts';
 import { TOOLS } from './scripted-host.ts';
+import { NEVER_BEGAN } from './sim-client.ts';
 
 export interface Finding {
   /** The promise: an id of SPEC.md. */
@@ -32,14 +33,18 @@ export function check(records: RunRecords): readonly Finding[] {
   judge.runs();
   judge.requests();
   for (const session of records.sessions) judge.session(session);
-  for (const bug of records.bugs) find('SIM-NO-BUGS', bug);
+  const isEvicting = records.faults.includes('retention');
+  for (const bug of records.bugs)
+    // That retention was faster than a worker that stood still is told loudly, and rightly so.
+    if (!isEvicting || !bug.includes('were evicted before they were')) find('SIM-NO-BUGS', bug);
   return findings;
 }
 
 class Judge {
   readonly #records: RunRecords;
   readonly #find: (rule: string, what: string) => void;
-  readonly #partitions: ReadonlyMap<number, ModelPartition>;
+  /** By epoch and partition. */
+  readonly #partitions: ReadonlyMap<string, ModelPartition>;
   readonly #seen = new Map<string, { readonly id: string; readonly data: string; readonly where: string }>();
   readonly #streams = new Map<string, ModelStream | null>();
   readonly #harms: ReadonlySet<string>;
@@ -47,8 +52,11 @@ class Judge {
   constructor(records: RunRecords, find: (rule: string, what: string) => void) {
     this.#records = records;
     this.#find = find;
-    const epoch = records.epochs.at(-1) ?? '';
-    this.#partitions = new Map(records.partitions.map((archive) => [archive.partition, readPartition(archive, epoch)]));
+    this.#partitions = new Map(
+      records.epochs.flatMap((epoch) =>
+        records.partitions.map((archive) => [`${epoch}/${archive.partition}`, readPartition(archive, epoch)] as const),
+      ),
+    );
     this.#harms = new Set(
       records.faults.flatMap((name) => (name in FAULTS ? [FAULTS[name as FaultName].harm] : [])),
     );
@@ -61,7 +69,11 @@ class Judge {
     if (status !== 200 && receipts.length > 0)
       this.#find('SIM-REFUSED', `${where}: status ${status}, and events came`);
     if (status === 500) this.#find('SIM-NO-BUGS', `${where}: status 500`);
-    if (status === 400 && exchange.isHonest) this.#find('SIM-REFUSED', `${where}: an honest request got 400`);
+    if (!exchange.isHonest) {
+      this.#forged(exchange, where);
+      return;
+    }
+    if (status === 400) this.#find('SIM-REFUSED', `${where}: an honest request got 400`);
     const resumed = exchange.lastEventId === null ? null : parseEventId(exchange.lastEventId);
     let last: { readonly seq: number; readonly chain: string; readonly stream: string } | null =
       resumed === null || resumed.seq === 'end'
@@ -148,17 +160,22 @@ class Judge {
     const { faults, sessions } = this.#records;
     const session = sessions.find(({ id }) => id === sessionId);
     const isAppend = this.#harms.has('append');
+    const isOver = session?.deleted === true || session?.lost != null;
+    if (session?.forged === true && isOver) return true;
     switch (code) {
       case 'OWNER_LOST':
         return this.#harms.has('owner') || isAppend;
       case 'SERVER_FAILED':
-        return faults.includes('instance-failure') || session?.deleted === true || session?.lost !== null;
+        return faults.includes('instance-failure') || isOver;
       case 'SESSION_ENDED':
       case 'session-ended':
-        return session?.deleted === true || session?.lost !== null;
+        return isOver;
       case 'GAP':
       case 'gap':
-        return this.#harms.has('history');
+        return faults.includes('retention');
+      case 'EPOCH_MISMATCH':
+      case 'epoch-mismatch':
+        return faults.includes('epoch-rotation');
       case 'LOG_UNAVAILABLE':
         return isAppend;
       case 'APPEND_UNKNOWN': {
@@ -190,8 +207,13 @@ class Judge {
 
   /** By the log alone: each request of a living session has one end, and nothing behind it. */
   requests(): void {
-    for (const partition of this.#partitions.values()) {
+    const epoch = this.#records.epochs.at(-1) ?? '';
+    const former = new Set(this.#records.sessions.filter(({ id }) => !id.startsWith(epoch)).map(({ id }) => keyOf(id)));
+    for (const [name, partition] of this.#partitions) {
+      // With its epoch everything ends, and nobody writes it down a session each.
+      if (!name.startsWith(epoch)) continue;
       for (const request of partition.requests) {
+        if (former.has(request.key) || this.#records.epochs.length > 1) continue;
         const session = partition.sessions.get(request.key);
         const { body, offset } = request;
         const index = body.type === 'message' ? (body.batch?.index ?? 0) : 0;
@@ -226,7 +248,7 @@ class Judge {
 
   /** A session goes only for a reason. */
   session(session: SessionRecordOfRun): void {
-    if (session.lost === null || session.deleted) return;
+    if (session.lost === null || session.lost === NEVER_BEGAN || session.deleted || session.forged) return;
     const isOwner = this.#harms.has('owner') || this.#harms.has('append');
     if (session.server === 'fleeting' && isOwner) return;
     if (this.#harms.has('history')) return;
@@ -243,6 +265,13 @@ class Judge {
     const mark = /mark:([A-Za-z0-9_-]+)/.exec(data)?.[1];
     if (mark !== undefined && mark !== keyOf(session))
       this.#find('SIM-SESSION', `${at}: a message of session ${mark} came in ${keyOf(session)}`);
+  }
+
+  /** A cursor that no server gave gets no message: it is refused, or ends its own session. */
+  #forged({ receipts, status, lastEventId }: ExchangeRecord, where: string): void {
+    const told = receipts.filter(({ id, data }) => data !== '' && parseEventId(id)?.seq !== 'end');
+    if (told.length > 0) this.#find('SIM-REFUSED', `${where}: ${told.length} messages for the forged ${lastEventId}`);
+    if (status === 500) this.#find('SIM-NO-BUGS', `${where}: status 500`);
   }
 
   /** An error of the gateway's own; whether it refuses a resume, so that nothing may follow. */
@@ -295,7 +324,9 @@ class Judge {
       return;
     }
     if (exchange.status !== 200) {
-      if (!this.#harms.has('history')) this.#find('SIM-SAME', `${where}: status ${exchange.status}`);
+      const session = this.#records.sessions.find(({ id }) => id === exchange.session);
+      if (!this.#harms.has('history') && session?.forged !== true)
+        this.#find('SIM-SAME', `${where}: status ${exchange.status}`);
       return;
     }
     if (exchange.receipts.some(({ id }) => id.split('.')[4] === 'end')) return;
@@ -306,14 +337,23 @@ class Judge {
     const key = `${session} ${label}`;
     const known = this.#streams.get(key);
     if (known !== undefined) return known;
-    const model = this.#partitions.get(id.partition)?.sessions.get(keyOf(session));
-    const stream = model === undefined ? null : readStream(session, model, label, this.#fromStart(model, label));
-    this.#streams.set(key, stream);
+    const model = this.#partitions.get(`${id.epoch}/${id.partition}`)?.sessions.get(keyOf(session));
+    const stream = model === undefined ? null : this.#read(session, model, label, id);
+    // What only moves the cursor does not yet tell where a stream began.
+    if (id.seq !== 0 || !this.#isVague(label)) this.#streams.set(key, stream);
     return stream;
   }
 
-  #fromStart(model: ModelSession, label: string): boolean {
-    return label.startsWith('s') && beginsAtStart(model, Number(label.slice(1)));
+  #read(session: string, model: ModelSession, label: string, id: EventId): ModelStream {
+    const isStandalone = label.startsWith('s');
+    const whole = readStream(session, model, label, isStandalone && beginsAtStart(model, Number(label.slice(1))));
+    if (!this.#isVague(label) || whole.messages[Number(id.seq) - 1]?.offset === id.offset) return whole;
+    return readStream(session, model, label, false);
+  }
+
+  /** Where a standalone stream begins depends on what was still held then; every reader must see it the same even so. */
+  #isVague(label: string): boolean {
+    return label.startsWith('s') && this.#harms.has('history');
   }
 }
 

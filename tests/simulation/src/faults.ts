@@ -3,7 +3,7 @@
  * when quiet is to be. A new fault is a new row.
  */
 import type { Clock } from '@throughline/log';
-import { META_KEY } from '@throughline/protocol';
+import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY } from '@throughline/protocol';
 import type { Chance } from './chance.ts';
 import type { AppendFate } from './conditions.ts';
 import type { Network } from './network.ts';
@@ -18,6 +18,8 @@ export interface FaultScene {
   readonly workers: readonly WorkerNode[];
   /** Reads what is about to be evicted into the archive of the run. */
   archive(): void;
+  /** The epoch in force, by the archive. */
+  epoch(): string | null;
 }
 
 export interface FaultRow {
@@ -213,6 +215,35 @@ export const FAULTS = {
       world.store.controls.compact('meta');
       world.store.controls.compact('sessions');
       return 'compact meta and sessions';
+    },
+  },
+  'clock-jump': {
+    what: 'the wall clock of a process jumps ahead or back',
+    harm: 'none',
+    strike({ gateways, workers, chance }) {
+      const process = up([...gateways, ...workers], chance)?.process() ?? null;
+      if (process === null) return null;
+      const ms = Math.round(chance.between(-3_600_000, 3_600_000));
+      process.jump(ms);
+      return `the clock of ${process.name} jumps by ${ms} ms`;
+    },
+  },
+  'epoch-rotation': {
+    what: 'an operator declares the history broken: a new epoch begins',
+    harm: 'history',
+    strike({ world, chance, archive, epoch }) {
+      // Rare: every session ends by it.
+      if (!chance.happens(0.2)) return null;
+      archive();
+      const previous = epoch();
+      if (previous === null) return null;
+      const token = makeEpoch(chance.bytes(EPOCH_LENGTH));
+      const { clusterId } = world.store.description;
+      const value = JSON.stringify({ token, previous, clusterId, reason: 'simulated', atMs: 0 });
+      world.store
+        .partition({ topic: 'meta', partition: 0 })
+        .append([makeRecord('epoch', META_KEY.epoch(token), value, {})], world.store.clock.wallMs());
+      return `epoch ${token} follows ${previous}`;
     },
   },
   'retention': {

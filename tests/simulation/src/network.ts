@@ -237,10 +237,17 @@ class SimExchange implements Exchange {
         }
         return this.#unread < HIGH_WATER_CHARS;
       },
-      drained: () => {
-        if (this.#gatewayDone || this.#unread < HIGH_WATER_CHARS) return Promise.resolve();
+      drained: (signal) => {
+        if (this.#gatewayDone || signal.aborted || this.#unread < HIGH_WATER_CHARS) return Promise.resolve();
         return new Promise((resolve) => {
           this.#drainWaiters.push(resolve);
+          signal.addEventListener(
+            'abort',
+            () => {
+              resolve();
+            },
+            { once: true },
+          );
         });
       },
       end: () => {

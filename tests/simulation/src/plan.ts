@@ -88,6 +88,7 @@ function makeHabits(chance: Chance): ClientHabits {
     cancel: chance.pick([0, 0, 0.15]),
     deleteSession: chance.pick([0, 0, 0, 0.02]),
     oddResume: chance.pick([0, 0, 0.3]),
+    forge: chance.pick([0, 0, 0, 0.03]),
     slowRead: chance.pick([0, 0, 0.1]),
     tools: { echo: 3, countdown: 4, effect: 3, lookup: 2, upsert: 2, ask: 1.5, shout: 1, poll: 1, fail: 0.3, list: 0.6, ping: 0.3 },
   };

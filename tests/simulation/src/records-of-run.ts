@@ -19,7 +19,7 @@ export interface ExchangeRecord {
   /** JSON-RPC ids of the requests in the body. */
   readonly asks: readonly (string | number)[];
   /** Whether the cursor was given by a server of this run for this session, so that it must be understood. */
-  readonly isHonest: boolean;
+  isHonest: boolean;
   /** Whether the exchange took place after all faults, to read everything again. */
   isReread: boolean;
   status: number | null;
@@ -56,6 +56,8 @@ export interface SessionRecordOfRun {
   readonly version: string;
   /** The client itself ended it. */
   deleted: boolean;
+  /** The client sent a cursor for it that no server had given: it may end by that. */
+  forged: boolean;
   /** How the client learned that it is over. */
   lost: string | null;
 }

@@ -38,6 +38,10 @@ export interface RunOutcome {
 
 /** Virtual milliseconds that all calls get to end after the last fault, and then some. */
 const QUIET_MS = 60_000;
+/** Longest drain of a worker, and then some. */
+const SETTLE_MS = 4000;
+/** Longer than any tool of the scripted host takes. */
+const LONGEST_CALL_MS = 8000;
 /** How soon a process that is down is started again. */
 const RESTART_MS = 800;
 
@@ -107,8 +111,14 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     );
     const chance = createChance(seed, 'faults');
     supervise(nodes, clock, chance);
+    // Where owners are not to be lost, clients come when the workers have shared the partitions out.
+    if (!plan.faults.some((name) => FAULTS[name].harm === 'owner')) {
+      const isStarted = (): boolean => nodes.every((node) => node.isUp());
+      await time.runUntil(() => isStarted() || time.nowMs() > QUIET_MS, QUIET_MS * 2);
+      await time.advance(SETTLE_MS);
+    }
     for (const client of clients) void client.run();
-    const scene: FaultScene = { world, clock, chance, network, gateways, workers, archive: archive.take };
+    const scene: FaultScene = { world, clock, chance, network, gateways, workers, archive: archive.take, epoch: () => archive.epochs().at(-1) ?? null };
     await time.advance(chance.between(0, 1500));
     await strikeUntil(time.nowMs() + plan.activeMs, scene, (ms) => time.advance(ms));
 
@@ -134,6 +144,8 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       const last = time.nowMs() + QUIET_MS;
       await time.runUntil(() => done || time.nowMs() > last, QUIET_MS * 2);
     };
+    // Calls that their clients gave up have to end as well.
+    await time.advance(LONGEST_CALL_MS);
     const until = time.nowMs() + QUIET_MS;
     await time.runUntil(() => nodes.every((node) => node.isUp()) || time.nowMs() > until, QUIET_MS * 2);
     await bounded(Promise.all(clients.map((client) => client.rereadAll())));

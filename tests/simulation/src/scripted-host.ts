@@ -53,6 +53,8 @@ export function createScriptedHost(options: ScriptedHostOptions): McpHost {
   };
 }
 
+const ASK_TIMEOUT_MS = 5000;
+
 interface CallArguments {
   readonly token: string;
   readonly steps?: number;
@@ -213,6 +215,10 @@ class ScriptedSession implements HostSession {
       this.#asked.set(id, resolve);
       signal.addEventListener('abort', () => {
         resolve(null);
+      });
+      // As official servers do: nobody waits for a person for ever.
+      this.#options.process.clock.setTimer(ASK_TIMEOUT_MS, () => {
+        resolve(`timed out ${token}`);
       });
     });
     const params = { message: `${this.#mark()} ${token}`, requestedSchema: { type: 'object', properties: {} } };

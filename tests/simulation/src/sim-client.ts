@@ -25,6 +25,8 @@ export interface ClientHabits {
   readonly deleteSession: number;
   /** Chance that a resume is doubled on another gateway, or made with an older cursor. */
   readonly oddResume: number;
+  /** Chance that a call is replaced by a GET with a cursor that no server gave. */
+  readonly forge: number;
   /** Chance that a connection is read only after a while. */
   readonly slowRead: number;
   readonly tools: Readonly<Record<string, number>>;
@@ -64,6 +66,9 @@ interface Session {
   /** Fires when the session is known to be over. */
   readonly over: AbortController;
 }
+
+/** How a session is lost that was never answered to. */
+export const NEVER_BEGAN = 'initialize was not answered';
 
 const PATIENCE_MS = 4000;
 const BACKOFF_MS = 150;
@@ -162,7 +167,7 @@ export class SimClient {
     const onHead = (status: number, headers: Readonly<Record<string, string>>): void => {
       const text = headers['Mcp-Session-Id'];
       if (status !== 200 || text === undefined || found.session !== null) return;
-      const record = { id: text, server, version: habits.version, deleted: false, lost: null };
+      const record = { id: text, server, version: habits.version, deleted: false, forged: false, lost: null };
       found.session = {
         record,
         calls: new Map(),
@@ -182,6 +187,7 @@ export class SimClient {
       if (resumed.status === 404 || resumed.status === 204) break;
     }
     if (session === null || !isInitialized) {
+      if (session !== null) this.#lose(session, NEVER_BEGAN);
       trace.add(name, `initialize failed with ${fetched.status} ${fetched.end}`);
       await sleep(clock, BACKOFF_MS);
       return null;
@@ -233,6 +239,10 @@ export class SimClient {
     const { chance, habits } = this.#options;
     if (chance.happens(habits.deleteSession)) {
       void this.#delete(session);
+      return;
+    }
+    if (chance.happens(habits.forge)) {
+      void this.#forge(session);
       return;
     }
     const canBatch = habits.version === '2025-03-26';
@@ -397,6 +407,29 @@ export class SimClient {
     const request = this.#wire('DELETE', session, session.record.server, '', null);
     const fetched = await this.#fetch(record, request, {});
     if (fetched.status === 204 || fetched.status === 404) this.#lose(session, `DELETE: ${fetched.status}`);
+  }
+
+  /** A cursor that is cut, of another session, or of another place: answered with 400, or it ends this session at most. */
+  async #forge(session: Session): Promise<void> {
+    const { chance } = this.#options;
+    const known = [...session.streams.values()].flatMap(({ cursors }) => cursors);
+    if (known.length === 0) return;
+    const honest = chance.pick(known).id;
+    const others = this.#sessions.filter((other) => other !== session && other.streams.size > 0);
+    const fields = honest.split('.');
+    const kind = chance.pick(['cut', 'foreign', 'stream', 'offset', 'digit'] as const);
+    let cursor = honest;
+    if (kind === 'cut') cursor = honest.slice(0, chance.whole(1, honest.length - 1));
+    if (kind === 'foreign')
+      cursor = others.length === 0 ? honest.slice(1) : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
+    if (kind === 'stream') cursor = honest.replace(/\.([rs])\d+/, (_match, letter: string) => `.${letter}${chance.below(1000)}`);
+    if (kind === 'offset') cursor = [fields[0], fields[1], chance.below(5000), ...fields.slice(3)].join('.');
+    if (kind === 'digit') cursor = `${honest.slice(0, -6)}AAAAAA`;
+    if (cursor === honest) return;
+    if (kind === 'offset' || kind === 'digit') session.record.forged = true;
+    const record = this.#record(session, 'GET', [], cursor);
+    record.isHonest = false;
+    await this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), {});
   }
 
   // What comes.

@@ -16,6 +16,8 @@ export interface SimProcess {
   kill(why: string): void;
   /** Kills it before the `steps`-th of its next steps: between any two awaits. */
   killAfterSteps(steps: number): void;
+  /** Its wall clock jumps; its monotonic one does not. */
+  jump(ms: number): void;
   pause(): void;
   resume(): void;
   /** Calls `run` when the process has died. */
@@ -35,6 +37,7 @@ export function createSimProcess({ name, time, trace, seed, wallSkewMs }: SimPro
   const deaths: (() => void)[] = [];
   let isAlive = true;
   let isPaused = false;
+  let jumpedMs = 0;
   let stepsLeft = Number.POSITIVE_INFINITY;
   const kill = (why: string): void => {
     if (!isAlive) return;
@@ -49,7 +52,7 @@ export function createSimProcess({ name, time, trace, seed, wallSkewMs }: SimPro
     isAlive: () => isAlive,
     isPaused: () => isPaused,
     clock: {
-      wallMs: () => base.wallMs(),
+      wallMs: () => base.wallMs() + jumpedMs,
       monoMs: () => base.monoMs(),
       setTimer: (ms, run) =>
         base.setTimer(ms, () => {
@@ -60,6 +63,9 @@ export function createSimProcess({ name, time, trace, seed, wallSkewMs }: SimPro
     kill,
     killAfterSteps(steps) {
       stepsLeft = steps;
+    },
+    jump(ms) {
+      jumpedMs += ms;
     },
     pause() {
       if (!isAlive || isPaused) return;

@@ -146,6 +146,21 @@ export function readCases(bench: GetBench): void {
     }
   });
 
+  it('[LOG-BOUNDS] a batch that a waiting reader gets at the tail names the start of the log, not of what is in memory', async () => {
+    const { harness, log } = bench();
+    await log.append(EVENTS, [textRecord('old'), textRecord('older')]);
+    const other = await harness.open();
+    for (const reader of [log, other]) {
+      const { start, end } = await reader.bounds(EVENTS);
+      const waiting = reader.read(EVENTS, end, { waitMs: 15_000 });
+      await sleep(harness.clock, 20);
+      await log.append(EVENTS, [textRecord('news')]);
+      const batch = await waiting;
+      expect(batch.records.map(textOf)).toEqual(['news']);
+      expect(batch.bounds).toEqual({ start, end: end + 1 });
+    }
+  });
+
   it('[LOG-OUT-OF-RANGE] a read above the end is refused with the bounds, waiting or not', async () => {
     const { log } = bench();
     await log.append(EVENTS, [textRecord('a')]);

@@ -9,8 +9,11 @@ import { itemAt } from '../item-at.ts';
 export class SlotFeed {
   /** True while the worker tells of everything at or after `end`. */
   isWatched = false;
+  /** First position held here. The log itself may begin before it. */
   start: Offset = 0;
   end: Offset = 0;
+  /** Where the log begins, as far as the worker has told. */
+  logStart: Offset = 0;
   private records: LogRecord[] = [];
   private sizes: number[] = [];
   private bytes = 0;
@@ -68,6 +71,7 @@ export class SlotFeed {
 
   /** The log begins at `start` now. */
   trimBefore(start: Offset): void {
+    this.logStart = start;
     if (start <= this.start) return;
     if (start > this.end) {
       this.isWatched = false;

@@ -225,7 +225,7 @@ export async function openSqliteLogWithControls(
       if (brokenBy !== null) throw brokenBy;
       if (feed.covers(at)) {
         const { records, next } = feed.take(at, maxBytes);
-        return { records, next, bounds: { start: feed.start, end: feed.end } };
+        return { records, next, bounds: { start: feed.logStart, end: feed.end } };
       }
       if (leftMs > 0 && feed.isWatched && at === feed.end) {
         const hasChanged = await waitForChange(feed, leftMs, signal);

@@ -28,6 +28,8 @@ export interface Cluster extends AsyncDisposable {
   /** Starts another process in this place. The former one must have ended. */
   startGateway(place: number): Promise<ThroughlineProcess>;
   startWorker(place: number): Promise<ThroughlineProcess>;
+  /** The process whose claim on a partition is the newest, by what the workers logged; `null` if none is known. */
+  ownerOf(partition: number): ThroughlineProcess | null;
   /** Logs of all processes, for the message of a failed test. */
   logs(): string;
 }
@@ -70,7 +72,26 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     urls: () => gateways.filter((gateway) => gateway.isRunning()).map(({ url }) => url),
     startGateway: (place) => start('gateway', place),
     startWorker: (place) => start('worker', place),
+    ownerOf: (partition) => ownerAmong(workers, partition),
     logs: () => all.map(({ role, pid, logs }) => `— ${role} ${pid}\n${logs()}`).join('\n'),
     [Symbol.asyncDispose]: end,
   };
+}
+
+interface ClaimedEvent {
+  readonly partition: number;
+  readonly claim: number;
+  readonly valid: boolean;
+}
+
+function ownerAmong(workers: readonly ThroughlineProcess[], partition: number): ThroughlineProcess | null {
+  let newest: { readonly claim: number; readonly worker: ThroughlineProcess } | null = null;
+  for (const worker of workers) {
+    for (const line of worker.logs().split('\n')) {
+      if (!line.includes('"event":"claimed"')) continue;
+      const { partition: of, claim, valid } = JSON.parse(line) as ClaimedEvent;
+      if (of === partition && valid && claim > (newest?.claim ?? -1)) newest = { claim, worker };
+    }
+  }
+  return newest?.worker ?? null;
 }

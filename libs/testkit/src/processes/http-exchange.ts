@@ -110,6 +110,6 @@ export function exchange(url: string, { method, headers = {}, body }: ExchangeOp
 }
 
 export function describeAnswer(answer: HttpAnswer): string {
-  const items = answer.items.map(({ kind, id, data }) => `${kind} ${id ?? '-'} ${data.slice(0, 160)}`);
+  const items = answer.items.map(({ kind, id, data }) => `${kind} ${id ?? '-'} ${data.slice(0, 600)}`);
   return `${answer.status}\n${items.slice(-12).join('\n')}`;
 }

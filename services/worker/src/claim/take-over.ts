@@ -2,7 +2,7 @@
  * What a new owner does before it takes new work: reads `inbound` from the newest checkpoint, settles or dispatches
  * what a former owner left, and ends sessions that it may not rebuild. SPEC: WRK-TAKEOVER, WRK-EPOCH.
  */
-import { classifyMessage, decodeText, encodeText } from '@throughline/protocol';
+import { classifyMessage, decodeText } from '@throughline/protocol';
 import type { LogRecord, Offset } from '@throughline/protocol';
 import type { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -68,10 +68,9 @@ async function beginEpoch({ partition, directory, tenure, context }: TakeOverOpt
 }
 
 const CANCELLED = 'notifications/cancelled';
-const CANCELLED_BYTES = encodeText(CANCELLED);
 
 function cancelOf(record: LogRecord): string | null {
-  if (record.key === null || record.value === null || !holds(record.value, CANCELLED_BYTES)) return null;
+  if (record.key === null || record.value === null || !mentionsCancel(record.value)) return null;
   try {
     const classified = classifyMessage(JSON.parse(decodeText(record.value)));
     if (!('kind' in classified) || classified.kind !== 'notification' || classified.message.method !== CANCELLED)
@@ -86,6 +85,6 @@ function cancelOf(record: LogRecord): string | null {
 }
 
 /** Most records are no cancels: they are not parsed to find that out. */
-function holds(bytes: Uint8Array, part: Uint8Array): boolean {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes(part);
+function mentionsCancel({ buffer, byteOffset, byteLength }: Uint8Array): boolean {
+  return Buffer.from(buffer, byteOffset, byteLength).includes(CANCELLED);
 }

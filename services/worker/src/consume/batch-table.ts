@@ -45,7 +45,8 @@ export class BatchTable {
       batch = { first, key, count, seen: index, requests: 0, answered: 0, isPast: true, hasEnded, copied: new Set() };
       this.#batches.set(first, batch);
     }
-    batch.seen++;
+    // Members that were left out are not awaited any more.
+    batch.seen = index + 1;
     batch.isPast &&= isPast;
     return batch;
   }
@@ -57,14 +58,12 @@ export class BatchTable {
     return true;
   }
 
-  /** Takes out batches of which `offset` shows that members are missing: a producer wrote only a part. */
-  broken(offset: Offset): readonly BatchState[] {
-    const broken: BatchState[] = [];
-    for (const batch of this.#batches.values()) {
-      if (offset < batch.first + batch.count && offset === batch.first + batch.seen) continue;
+  /** Takes out batches of which a further record shows that members are missing: a producer wrote only a part. `first`: the batch that the record belongs to. */
+  broken(first: Offset | null): readonly BatchState[] {
+    const broken = [...this.#batches.values()].filter((batch) => batch.first !== first);
+    for (const batch of broken) {
       this.#batches.delete(batch.first);
       batch.seen = batch.count;
-      broken.push(batch);
     }
     return broken;
   }

@@ -8,6 +8,7 @@ import { outcomeLostError } from '../settle/call-errors.ts';
 import { copyStream } from './copy-stream.ts';
 import type { CopyOptions } from './copy-stream.ts';
 import type { HostedSession } from './hosted-session.ts';
+import { progressToken } from './open-call.ts';
 import type { Mirror, OpenCall, SettledCall } from './open-call.ts';
 import type { TenureParts } from './tenure-parts.ts';
 
@@ -95,9 +96,8 @@ export class Repetitions {
         answers: call.at,
       }))
         if (!copied.answer) skip++;
-    // Of a repeated batch the messages are copied with its first member: which member they belong to is not known.
-    const takesMessages = call.batch === null || (skip === 0 && !call.batch.copied.has(of.stream.at));
-    call.batch?.copied.add(of.stream.at);
+    const isOwn = this.#ownership(call, of, skip > 0);
+    if (call.batch !== null) skip = 0;
     for await (const { json, answer } of copyStream({
       ...source,
       stream: of.stream,
@@ -106,10 +106,32 @@ export class Repetitions {
     })) {
       if (isDone(call)) return;
       if (answer) this.#ends.answer(undefined, call, json);
-      else if (takesMessages && skip-- <= 0) settler.send(call, json);
+      else if (isOwn(json) && skip-- <= 0) settler.send(call, json);
       await writer.room();
     }
   }
+
+  /**
+   * Which messages of the source belong to `call`. Members of a batch share a stream: progress goes with its token, what
+   * has none with the member that is copied first.
+   */
+  #ownership({ batch, message }: OpenCall, of: SettledCall, hasCopies: boolean): (json: string) => boolean {
+    if (batch === null) return () => true;
+    if (hasCopies) return () => false;
+    const token = progressToken(message);
+    const takesOthers = !batch.copied.has(of.stream.at);
+    batch.copied.add(of.stream.at);
+    return (json) => {
+      const told = toldProgress(json);
+      return told === null ? takesOthers : told === token;
+    };
+  }
+}
+
+/** The token of a progress notification; `null`: it is none. */
+function toldProgress(json: string): unknown {
+  const { method, params } = JSON.parse(json) as { method?: unknown; params?: { progressToken?: unknown } };
+  return method === 'notifications/progress' ? (params?.progressToken ?? null) : null;
 }
 
 /** What settled it may have happened while something was awaited. */

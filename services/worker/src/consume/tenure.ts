@@ -156,9 +156,9 @@ export class Tenure {
   takeIn(record: LogRecord, phase: Phase): void {
     this.#inbound = Math.max(this.#inbound, record.offset + 1);
     this.#dirty = true;
-    for (const broken of this.#batches.broken(record.offset)) this.#endBatch(broken);
     const isPast = phase.kind === 'takeover' && phase.isPast;
     const inbound = readInboundRecord(record);
+    for (const broken of this.#batches.broken(firstOfBatch(inbound))) this.#endBatch(broken);
     if ('unreadable' in inbound) {
       if (!isPast) this.#toDeadLetters(record, inbound.unreadable);
       return;
@@ -347,6 +347,11 @@ function parseMessage(record: LogRecord): Classified | { readonly fault: string 
   } catch {
     return { fault: 'the value is not JSON' };
   }
+}
+
+function firstOfBatch(inbound: ReturnType<typeof readInboundRecord>): Offset | null {
+  if ('unreadable' in inbound || inbound.body.type !== 'message' || inbound.body.batch === null) return null;
+  return inbound.offset - inbound.body.batch.index;
 }
 
 function endReason(record: LogRecord): SessionEndReason {

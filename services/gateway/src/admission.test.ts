@@ -1,0 +1,131 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { accepts, authenticate, isAllowedHost, isAllowedOrigin, isJsonContent } from './admission.ts';
+import { RefusedError } from './answer-error.ts';
+
+const LOOPBACK = { listen: { host: '127.0.0.1', port: 8080 }, allowedHosts: null, allowedOrigins: [] };
+const PUBLIC = { ...LOOPBACK, listen: { host: '0.0.0.0', port: 8080 } };
+
+describe('Host', () => {
+  it.each(['localhost', 'localhost:8080', 'LOCALHOST', '127.0.0.1', '127.0.0.1:1', '127.1.2.3', '[::1]', '[::1]:8080'])(
+    '[GW-HOST] a gateway on loopback takes the loopback name %s',
+    (host) => {
+      expect(isAllowedHost(LOOPBACK, host)).toBe(true);
+    },
+  );
+
+  it.each([
+    undefined,
+    '',
+    'evil.example',
+    'evil.example:8080',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    'evil.example#localhost',
+    'localhost:8080:8080',
+    '::1',
+  ])('[GW-HOST] a gateway on loopback refuses Host %j, so no name of a stranger reaches it', (host) => {
+    expect(isAllowedHost(LOOPBACK, host)).toBe(false);
+  });
+
+  it('[GW-HOST] a gateway on another address takes any Host, unless hosts are listed', () => {
+    expect(isAllowedHost(PUBLIC, 'mcp.example.org')).toBe(true);
+    expect(isAllowedHost(PUBLIC, undefined)).toBe(true);
+    const listed = { ...PUBLIC, allowedHosts: ['MCP.example.org'] };
+    expect(isAllowedHost(listed, 'mcp.example.org:443')).toBe(true);
+    expect(isAllowedHost(listed, 'localhost')).toBe(true);
+    expect(isAllowedHost(listed, 'other.example.org')).toBe(false);
+    expect(isAllowedHost(listed, undefined)).toBe(false);
+  });
+});
+
+describe('Origin', () => {
+  it('[GW-ORIGIN] no Origin is no error', () => {
+    expect(isAllowedOrigin(LOOPBACK, undefined)).toBe(true);
+  });
+
+  it.each(['http://localhost', 'http://localhost:6274', 'https://127.0.0.1:1', 'http://[::1]:5000'])(
+    '[GW-ORIGIN] the loopback origin %s is allowed',
+    (origin) => {
+      expect(isAllowedOrigin(LOOPBACK, origin)).toBe(true);
+    },
+  );
+
+  it.each([
+    '',
+    'null',
+    'localhost',
+    'http://evil.example',
+    'http://localhost.evil.example',
+    'http://localhost@evil.example',
+    'http://evil.example/http://localhost',
+    'file://localhost',
+    'http://localhost/path',
+    '\u0000',
+  ])('[GW-ORIGIN] the Origin %j is refused', (origin) => {
+    expect(isAllowedOrigin(LOOPBACK, origin)).toBe(false);
+  });
+
+  it('[GW-ORIGIN] listed origins are allowed as they are written', () => {
+    const listed = { ...LOOPBACK, allowedOrigins: ['https://app.example.org'] };
+    expect(isAllowedOrigin(listed, 'https://app.example.org')).toBe(true);
+    expect(isAllowedOrigin(listed, 'http://app.example.org')).toBe(false);
+    expect(isAllowedOrigin(listed, 'https://app.example.org.evil.example')).toBe(false);
+  });
+});
+
+describe('bearer tokens', () => {
+  const tokens = [
+    { principal: 'alice', sha256: createHash('sha256').update('tok-alice').digest('hex') },
+    { principal: 'bob', sha256: createHash('sha256').update('tok-bob').digest('hex') },
+  ];
+
+  it('[GW-AUTH] a token is known by its SHA-256 and names its principal', () => {
+    expect(authenticate(tokens, 'Bearer tok-alice')).toBe('alice');
+    expect(authenticate(tokens, 'bearer   tok-bob')).toBe('bob');
+  });
+
+  it.each([
+    [undefined, 'Bearer'],
+    ['', 'Bearer'],
+    ['Basic dG9rLWFsaWNl', 'Bearer'],
+    ['tok-alice', 'Bearer'],
+    ['Bearer', 'Bearer'],
+    ['Bearer tok-alice tok-bob', 'Bearer'],
+    ['Bearer tok-alic', 'Bearer error="invalid_token"'],
+    ['Bearer ' + createHash('sha256').update('tok-alice').digest('hex'), 'Bearer error="invalid_token"'],
+  ])('[GW-AUTH] Authorization %j is refused with 401 and says how', (authorization, challenge) => {
+    let refusal: RefusedError['refusal'] | null = null;
+    try {
+      authenticate(tokens, authorization);
+    } catch (error) {
+      refusal = (error as RefusedError).refusal;
+    }
+    expect(refusal).toMatchObject({ code: 'UNAUTHORIZED', headers: { 'WWW-Authenticate': challenge } });
+  });
+
+  it('[GW-AUTH] without a list of tokens everyone is the same principal', () => {
+    expect(authenticate(null, undefined)).toBe('anonymous');
+    expect(authenticate(null, 'Bearer whatever')).toBe('anonymous');
+  });
+});
+
+describe('media types', () => {
+  it('[GW-BODY] Accept admits a type by its name, its family or everything', () => {
+    expect(accepts('text/event-stream', 'text/event-stream')).toBe(true);
+    expect(accepts('application/json;q=0.9, TEXT/Event-Stream ;charset=utf-8', 'text/event-stream')).toBe(true);
+    expect(accepts('text/*', 'text/event-stream')).toBe(true);
+    expect(accepts('*/*', 'application/json')).toBe(true);
+    expect(accepts('application/json', 'text/event-stream')).toBe(false);
+    expect(accepts('application/jsonp', 'application/json')).toBe(false);
+    expect(accepts('', 'application/json')).toBe(false);
+    expect(accepts(undefined, 'application/json')).toBe(false);
+  });
+
+  it('[GW-BODY] only application/json is a body, whatever its parameters', () => {
+    expect(isJsonContent('application/json')).toBe(true);
+    expect(isJsonContent('Application/JSON; charset=utf-8')).toBe(true);
+    for (const other of [undefined, '', 'text/plain', 'application/json-seq', 'application/x-www-form-urlencoded'])
+      expect(isJsonContent(other)).toBe(false);
+  });
+});

@@ -1,0 +1,103 @@
+import { decodeText, encodeText } from '@throughline/protocol';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { RefusedError } from './answer-error.ts';
+import type { Refusal } from './answer-error.ts';
+import { idOf, parseClientBody, requestIdsOf } from './client-body.ts';
+
+const parse = (text: string) => parseClientBody(encodeText(text));
+const refusalOf = (text: string | Uint8Array): Refusal => {
+  try {
+    parseClientBody(typeof text === 'string' ? encodeText(text) : text);
+  } catch (error) {
+    if (error instanceof RefusedError) return error.refusal;
+    throw error;
+  }
+  throw new Error('it was taken');
+};
+const textsOf = (text: string): string[] => parse(text).texts.map(decodeText);
+
+describe('bodies', () => {
+  it.each(['', ' ', '{', '[1,', 'nonsense', '\uFEFF{}', '{"jsonrpc":"2.0","method":"m"}x'])(
+    '[GW-BODY] %j is not JSON',
+    (text) => {
+      expect(refusalOf(text)).toMatchObject({ code: 'MALFORMED_JSON' });
+    },
+  );
+
+  it.each(['1', 'null', '"x"', '{}', '{"jsonrpc":"1.0","id":1,"method":"m"}', '{"jsonrpc":"2.0","id":null,"method":"m"}'])(
+    '[GW-BODY] %j is no JSON-RPC message',
+    (text) => {
+      expect(refusalOf(text)).toMatchObject({ code: 'INVALID_REQUEST' });
+    },
+  );
+
+  it('[GW-BATCH] a batch is neither empty nor above 100 messages, and each must be one', () => {
+    const one = '{"jsonrpc":"2.0","method":"m"}';
+    expect(refusalOf('[]')).toMatchObject({ code: 'INVALID_REQUEST' });
+    expect(parse(`[${Array<string>(100).fill(one).join()}]`).messages).toHaveLength(100);
+    expect(refusalOf(`[${Array<string>(101).fill(one).join()}]`)).toMatchObject({ code: 'INVALID_REQUEST' });
+    expect(refusalOf(`[${one},[${one}]]`).message).toContain('Message 1');
+  });
+
+  it('[GW-POST] the text of a message stays as it came, except that line ends become spaces', () => {
+    expect(textsOf('{"jsonrpc":"2.0",\r\n "id":1,\n"method":"m","params":{"n":12345678901234567890,"x":1.0}}')).toEqual([
+      '{"jsonrpc":"2.0",   "id":1, "method":"m","params":{"n":12345678901234567890,"x":1.0}}',
+    ]);
+  });
+
+  it('[GW-BATCH] each message of a batch stays as it came', () => {
+    const a = '{"jsonrpc":"2.0","id":"],[","method":"m","params":{"n":1e400,"s":"\\"}\\\\"}}';
+    const b = '{"jsonrpc":"2.0","method":"n","params":{"deep":[[{"a":[1,2]}],","]}}';
+    expect(textsOf(`\t[ ${a} ,\n${b}\t]\n`)).toEqual([a, b]);
+  });
+
+  it('[GW-BATCH] cutting a batch is the same as writing each of its messages', () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 5 }), fc.nat(3), (values, indent) => {
+        const messages = values.map((value) => ({ jsonrpc: '2.0', method: 'm', params: { value } }));
+        const texts = textsOf(JSON.stringify(messages, null, indent));
+        expect(texts.map((text) => JSON.parse(text) as unknown)).toEqual(JSON.parse(JSON.stringify(messages)));
+        expect(texts.every((text) => !/[\r\n]/.test(text))).toBe(true);
+      }),
+    );
+  });
+
+  it('[GW-BODY] a value nested a million deep is taken as it is, or refused, without a fault of ours', () => {
+    const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
+    const message = `{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":\n${deep}}}`;
+    expect(textsOf(message)[0]).toHaveLength(message.length);
+    expect(textsOf(`[${message}]`)[0]).toHaveLength(message.length);
+    expect(refusalOf(deep)).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+
+  it('[GW-BODY] bytes that are not UTF-8 are a message with replacement characters, or none', () => {
+    const bytes = encodeText('{"jsonrpc":"2.0","method":"mXX"}');
+    bytes.set([0xff, 0xfe], bytes.indexOf(0x58));
+    expect(parseClientBody(bytes).messages[0]).toMatchObject({ message: { method: 'm\uFFFD\uFFFD' } });
+    expect(refusalOf(new Uint8Array([0xff, 0xfe]))).toMatchObject({ code: 'MALFORMED_JSON' });
+  });
+
+  it('[GW-VERSION] a request of the era without sessions is told which revisions are served, in its own terms', () => {
+    const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+    const request = { jsonrpc: '2.0', id: 'a', method: 'tools/list', params: { _meta: meta } };
+    expect(refusalOf(JSON.stringify(request))).toMatchObject({
+      code: 'ERA_UNSUPPORTED',
+      id: 'a',
+      data: { supported: ['2025-03-26', '2025-06-18', '2025-11-25'], requested: '2026-07-28' },
+    });
+  });
+
+  it('[GW-POST] an error answers the only request of a body; of several none', () => {
+    const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'm' });
+    const note = { jsonrpc: '2.0', method: 'n' };
+    expect(idOf(parse(JSON.stringify(request(7))))).toEqual({ id: 7 });
+    expect(idOf(parse(JSON.stringify([note, request(7)])))).toEqual({ id: 7 });
+    expect(idOf(parse(JSON.stringify([request(7), request(8)])))).toEqual({});
+    expect(idOf(parse(JSON.stringify(note)))).toEqual({});
+    expect(requestIdsOf(parse(JSON.stringify([note, request(7), note, request(8)])))).toEqual([
+      [1, 7],
+      [3, 8],
+    ]);
+  });
+});

@@ -1,0 +1,205 @@
+import { createHash } from 'node:crypto';
+import { encodeText, signSessionId } from '@throughline/protocol';
+import type { SessionId } from '@throughline/protocol';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { EPOCH, keyOf, OTHER_EPOCH, result } from './testing/backend.ts';
+import { call, createRig, OTHER_SECRET, SECRET } from './testing/core-rig.ts';
+import type { Peer, Rig } from './testing/core-rig.ts';
+import { lastIdOf } from './testing/sse-reading.ts';
+
+let rig: Rig;
+let peer: Peer;
+beforeEach(async () => {
+  rig = await createRig();
+  await rig.backend.startWorker();
+  peer = await rig.gateway({ servers: ['demo', 'other'] });
+});
+afterEach(() => rig.stop());
+
+const digest = (token: string): string => createHash('sha256').update(token).digest('hex');
+const sign = (id: Partial<SessionId>, secret = SECRET, principal = 'anonymous', server = 'demo'): string =>
+  signSessionId(
+    { epoch: EPOCH, partition: 0, from: 0, createdMs: Date.UTC(2026, 0, 1), key: 'AAAAAAAAAAAAAAAAAAAAAA', ...id },
+    { principal, server },
+    secret,
+  );
+const statusOf = async (session: string, at = peer): Promise<number> => (await at.post(session, call(1))).sink.status;
+
+describe('session ids', () => {
+  it('[GW-SESSION] one signed here for this principal and server is served with no look-up', async () => {
+    expect(await statusOf(sign({}))).toBe(200);
+  });
+
+  it.each([
+    ['signed with another secret', () => sign({}, OTHER_SECRET)],
+    ['of another principal', () => sign({}, SECRET, 'mallory')],
+    ['of another server', () => sign({}, SECRET, 'anonymous', 'other')],
+    ['of a partition that does not exist', () => sign({ partition: 1 })],
+    ['of a former epoch', () => sign({ epoch: OTHER_EPOCH })],
+    ['with a changed character', () => sign({}).replace('AAAA', 'AAAB')],
+    ['cut off', () => sign({}).slice(0, -1)],
+    ['with a space behind', () => `${sign({})} `],
+    ['given twice', () => `${sign({})}, ${sign({})}`],
+    ['huge', () => 'x'.repeat(15_000)],
+    ['of many dots', () => '.'.repeat(15_000)],
+    ['of other letters', () => 'ÿþ\u0080.0.0.0.a.b'],
+  ])('[GW-SESSION] one %s is 404', async (_what, make) => {
+    expect(await statusOf(make())).toBe(404);
+    expect((await peer.get(make())).sink.status).toBe(404);
+    expect((await peer.send('DELETE', null, { session: make() })).sink.status).toBe(404);
+    expect(await rig.backend.inbound()).toEqual([]);
+  });
+
+  it('[GW-SESSION] past its maximum life it is 404, to the millisecond', async () => {
+    const brief = await rig.gateway({ maxLifeMs: 5000 });
+    const session = sign({});
+    await rig.time.advance(5000);
+    expect(await statusOf(session, brief)).toBe(200);
+    await rig.time.advance(1);
+    expect(await statusOf(session, brief)).toBe(404);
+  });
+
+  it('[GW-SESSION] the first secret signs and every secret verifies, so that secrets can be rotated', async () => {
+    const rotated = await rig.gateway({ secrets: [OTHER_SECRET, SECRET] });
+    expect(await statusOf(sign({}), rotated)).toBe(200);
+    const session = await rig.open(rotated);
+    expect(session).toBe(sign(keyOf(session), OTHER_SECRET));
+    expect(await statusOf(session)).toBe(404);
+  });
+
+  it('[GW-AUTH] a session belongs to the principal of its token, also if a token is renewed', async () => {
+    const tokens = [
+      { principal: 'alice', sha256: digest('a1') },
+      { principal: 'alice', sha256: digest('a2') },
+      { principal: 'bob', sha256: digest('b') },
+    ];
+    const guarded = await rig.gateway({ tokens });
+    const as = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
+    const session = await rig.open(guarded, '2025-11-25', as('a1'));
+    expect((await guarded.post(session, call(1), as('a2'))).sink.status).toBe(200);
+    expect((await guarded.post(session, call(1), as('b'))).sink.status).toBe(404);
+    const stream = await guarded.get(session, undefined, as('a1'));
+    expect((await guarded.get(session, lastIdOf(stream.sink.text), as('b'))).sink.status).toBe(404);
+  });
+
+  it('[GW-SESSION] a session whose end is known is 404, though its id is good', async () => {
+    const session = await rig.open(peer);
+    await rig.backend.endSession(session);
+    await rig.time.settle();
+    expect(await statusOf(session)).toBe(404);
+    expect((await peer.get(session)).sink.status).toBe(404);
+  });
+
+  it('[GW-SESSION] a gateway is started only when it knows the sessions that ended', async () => {
+    const session = await rig.open(peer);
+    await rig.backend.endSession(session);
+    const late = await rig.gateway();
+    expect(await statusOf(session, late)).toBe(404);
+  });
+});
+
+describe('MCP-Protocol-Version', () => {
+  const versioned = (session: string, version: string | undefined) =>
+    peer.post(session, call(1), { headers: { 'mcp-protocol-version': version } });
+
+  it('[GW-VERSION] the negotiated one is right, and none is right as well', async () => {
+    const session = await rig.open(peer, '2025-06-18');
+    expect((await versioned(session, '2025-06-18')).sink.status).toBe(200);
+    expect((await versioned(session, undefined)).sink.status).toBe(200);
+  });
+
+  it.each(['', '1.0', '2026-07-28', '2025-06-18 ', 'x'.repeat(15_000), '2025\u00ff'])(
+    '[GW-VERSION] %j is refused for each method, with what is supported',
+    async (version) => {
+      const session = await rig.open(peer, '2025-06-18');
+      const headers = { 'mcp-protocol-version': version };
+      for (const exchange of [
+        await peer.post(session, call(1), { headers }),
+        await peer.get(session, undefined, { headers }),
+        await peer.send('DELETE', null, { session, headers }),
+      ]) {
+        expect(exchange.sink.status).toBe(400);
+        expect(exchange.sink.text.length).toBeLessThan(600);
+        expect(exchange.json()).toMatchObject({
+          error: { data: { code: 'VERSION_UNSUPPORTED', supported: ['2025-03-26', '2025-06-18', '2025-11-25'] } },
+        });
+      }
+    },
+  );
+
+  it('[GW-VERSION] a supported one that was not negotiated changes nothing: what was negotiated counts', async () => {
+    const session = await rig.open(peer, '2025-06-18');
+    const exchange = await versioned(session, '2025-11-25');
+    expect(exchange.sink.status).toBe(200);
+    expect(exchange.sink.text).toBe('');
+    expect((await rig.backend.inbound()).at(-1)?.body).toMatchObject({ version: '2025-06-18' });
+  });
+
+  it('[GW-VERSION] where nothing was told and nothing is known it is 2025-03-26', async () => {
+    const session = sign({});
+    const exchange = await versioned(session, undefined);
+    expect(exchange.sink.text).toBe('');
+    expect((await rig.backend.inbound()).at(-1)?.body).toMatchObject({ version: '2025-03-26' });
+  });
+
+  it('[GW-VERSION] what was negotiated counts, with or without the header', async () => {
+    const session = await rig.open(peer, '2025-11-25');
+    const exchange = await versioned(session, undefined);
+    expect(exchange.blocks()[0]?.data).toBe('');
+    expect((await rig.backend.inbound()).at(-1)?.body).toMatchObject({ version: '2025-11-25' });
+  });
+});
+
+describe('another epoch', () => {
+  it('[GW-EPOCH] open calls are told in-band, and the sessions of the former one are over everywhere', async () => {
+    const session = await rig.open(peer);
+    const open = await peer.post(session, call('c'));
+    const answered = await peer.post(session, call('d'));
+    await rig.backend.say(session, { kind: 'request', at: 2 }, result('d'), { end: true });
+    const standalone = await peer.get(session);
+    await rig.backend.rotateEpoch(OTHER_EPOCH, EPOCH);
+    await rig.time.run(open.done);
+    await rig.time.run(standalone.done);
+    expect(JSON.parse(open.messages()[0]!.data)).toMatchObject({
+      id: 'c',
+      error: { data: { reason: 'epoch-mismatch', action: 'reinitialize', available: { epoch: OTHER_EPOCH } } },
+    });
+    expect(answered.messages()).toHaveLength(1);
+    expect(await statusOf(session)).toBe(404);
+    expect((await peer.get(session)).sink.status).toBe(404);
+    expect((await peer.get(session, lastIdOf(standalone.sink.text))).sink.status).toBe(404);
+  });
+
+  it('[GW-EPOCH] a call that waits where nobody told it is told when it resumes', async () => {
+    const session = await rig.open(peer);
+    const open = await peer.post(session, call('c'));
+    const id = lastIdOf(open.sink.text);
+    open.abort();
+    await rig.backend.rotateEpoch(OTHER_EPOCH, EPOCH);
+    await rig.time.settle();
+    const resumed = await peer.get(session, id);
+    expect(resumed.sink.status).toBe(200);
+    const [message] = resumed.messages();
+    expect(JSON.parse(message!.data)).toMatchObject({ id: 'c', error: { data: { reason: 'epoch-mismatch' } } });
+    expect((await peer.get(session, message!.id)).sink.status).toBe(204);
+  });
+
+  it('[GW-EPOCH] a candidate that does not follow the epoch in force changes nothing', async () => {
+    const session = await rig.open(peer);
+    const open = await peer.post(session, call('c'));
+    await rig.backend.rotateEpoch('cccccccccc', OTHER_EPOCH);
+    await rig.time.settle();
+    expect(open.sink.isEnded).toBe(false);
+    expect(await statusOf(session)).toBe(200);
+  });
+
+  it('[GW-EPOCH] new sessions carry the new epoch and their calls work', async () => {
+    await rig.backend.rotateEpoch(OTHER_EPOCH, EPOCH);
+    await rig.backend.heartbeat({ epoch: OTHER_EPOCH, partitions: [0], beat: 2 });
+    await rig.time.settle();
+    const exchange = await peer.send('POST', call(0, 'initialize', { protocolVersion: '2025-11-25' }));
+    expect(exchange.sink.status).toBe(200);
+    expect(keyOf(exchange.sink.headers['Mcp-Session-Id']!).epoch).toBe(OTHER_EPOCH);
+    expect(encodeText(exchange.sink.headers['X-MCP-Replay-Epoch']!)).toEqual(encodeText(OTHER_EPOCH));
+  });
+});

@@ -1,0 +1,28 @@
+/** What tests read out of JSON-RPC messages. */
+import type { JsonRpcMessage } from '@throughline/protocol';
+
+/** The text of a tool's result. */
+export function textOf(message: JsonRpcMessage | undefined): string | null {
+  const result = message === undefined || 'method' in message ? undefined : message.result;
+  const content = (result as { content?: { text?: string }[] } | undefined)?.content;
+  return content?.[0]?.text ?? null;
+}
+
+/** The code of a wire error, with whether the call may have run. */
+export function errorOf(message: JsonRpcMessage | undefined): { code: unknown; mayHaveRun: unknown } | null {
+  const error = message === undefined || 'method' in message ? undefined : message.error;
+  if (error === undefined) return null;
+  const data = error.data as Record<string, unknown> | undefined;
+  return { code: data?.['code'], mayHaveRun: data?.['mayHaveRun'] };
+}
+
+/** The progress values among messages. */
+export function progressOf(messages: readonly JsonRpcMessage[]): readonly unknown[] {
+  return messages.flatMap((message) =>
+    'method' in message && message.method === 'notifications/progress' ? [message.params?.['progress']] : [],
+  );
+}
+
+export function methodsOf(messages: readonly JsonRpcMessage[]): readonly string[] {
+  return messages.flatMap((message) => ('method' in message ? [message.method] : []));
+}
