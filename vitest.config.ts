@@ -1,8 +1,8 @@
 import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
-  resolve: { conditions: ['@throughline/source', 'node', 'import', 'default'] },
-  ssr: { resolve: { conditions: ['@throughline/source', 'node', 'import', 'default'] } },
+  resolve: { conditions: ['@throughline/source', 'node'] },
+  ssr: { resolve: { conditions: ['@throughline/source', 'node'] } },
   test: {
     include: [
       'libs/**/*.test.ts',

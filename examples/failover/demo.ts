@@ -21,7 +21,10 @@ async function step(answer: HttpAnswer, number: number): Promise<void> {
 }
 
 /** The last JSON-RPC message of a stream that has ended. */
-function outcome(items: readonly SseItem[]): { readonly result?: unknown; readonly error?: { data: { code: string } } } {
+function outcome(items: readonly SseItem[]): {
+  readonly result?: unknown;
+  readonly error?: { data: { code: string } };
+} {
   return JSON.parse(items.findLast(({ data }) => data !== '')?.data ?? '{}') as object;
 }
 

@@ -59,7 +59,8 @@ describe.each(['serve', 'gateway and two workers'])('the official conformance su
   it('[E2E-CONFORMANCE] passes server-sse-polling without a warning', async () => {
     const { code, text } = await runSuite(endpoints.get(where) ?? '', ['--scenario', 'server-sse-polling']);
     const { passed, of, failed, warnings } =
-      /^Passed: (?<passed>\d+)\/(?<of>\d+), (?<failed>\d+) failed, (?<warnings>\d+) warnings$/m.exec(text)?.groups ?? {};
+      /^Passed: (?<passed>\d+)\/(?<of>\d+), (?<failed>\d+) failed, (?<warnings>\d+) warnings$/m.exec(text)?.groups ??
+      {};
     expect({ code, passed, of, failed, warnings }, text).toEqual({
       code: 0,
       passed: String(POLLING_CHECKS),

@@ -75,8 +75,7 @@ function summary(messages: readonly StreamMessage[]): readonly unknown[] {
 
 function itemsOfNewestRequest(recording: RecordingFetch, from: number): readonly SseItem[] {
   const items = recording.items().slice(from);
-  const isRequestStream = ({ id }: SseItem): boolean =>
-    id !== undefined && parseEventId(id)?.stream.kind === 'request';
+  const isRequestStream = ({ id }: SseItem): boolean => id !== undefined && parseEventId(id)?.stream.kind === 'request';
   const label = labelOf(items.find(isRequestStream)?.id);
   return items.filter(({ id }) => id !== undefined && labelOf(id) === label);
 }

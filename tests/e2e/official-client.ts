@@ -67,7 +67,7 @@ async function connectV1({ fetch, url = DEFAULT_URL }: ConnectOptions): Promise<
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
     logged.push(params.data);
   });
-  await client.connect(transport as unknown as Parameters<typeof client.connect>[0]);
+  await client.connect(transport);
   return {
     line: 'v1',
     logged,

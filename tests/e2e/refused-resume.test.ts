@@ -36,7 +36,10 @@ afterAll(() => resources.disposeAsync(), 60_000);
 type Forge = (cursor: EventId) => EventId;
 
 const beyond: Forge = (cursor) => ({ ...cursor, offset: cursor.offset + 1_000_000 });
-const otherEpoch: Forge = (cursor) => ({ ...cursor, epoch: cursor.epoch.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a')) });
+const otherEpoch: Forge = (cursor) => ({
+  ...cursor,
+  epoch: cursor.epoch.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a')),
+});
 const otherContent: Forge = (cursor) => ({ ...cursor, crc: (cursor.crc ^ 1) >>> 0 });
 
 const FORGERIES = [

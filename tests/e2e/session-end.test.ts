@@ -22,7 +22,9 @@ async function statusOf(answer: Promise<HttpAnswer>): Promise<number> {
   return status;
 }
 
-async function lastMessage(answer: HttpAnswer): Promise<{ readonly error?: { readonly data: { readonly reason?: string } }; readonly result?: object }> {
+async function lastMessage(
+  answer: HttpAnswer,
+): Promise<{ readonly error?: { readonly data: { readonly reason?: string } }; readonly result?: object }> {
   await within('the stream to close', answer.closed);
   const { data } = answer.events().at(-1) ?? { data: '{}' };
   return JSON.parse(data) as object;

@@ -2,7 +2,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseSessionId } from '@throughline/protocol';
-import { checkStream, describeAnswer, RawClient, startCluster, waitUntil, within } from '@throughline/testkit/processes';
+import {
+  checkStream,
+  describeAnswer,
+  RawClient,
+  startCluster,
+  waitUntil,
+  within,
+} from '@throughline/testkit/processes';
 import type { Cluster, HttpAnswer, ThroughlineProcess } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { COUNTING_SERVER } from './fixtures/paths.ts';
@@ -11,6 +18,7 @@ import { showLogsOnFailure } from './show-logs.ts';
 
 const ROUNDS = rounds(4, 40);
 const RUN_MS = 250;
+const AT_ONCE = 6;
 /** Lease of the group 3 s, no heartbeat for 2.5 s, then claim, takeover, and the runs themselves. */
 const SETTLE_MS = 20_000;
 
@@ -20,7 +28,7 @@ beforeAll(async () => {
   cluster = await startCluster({
     gateways: 1,
     args: ['--dead-after', '2500ms'],
-    workerArgs: ['--heartbeat', '250ms', '--max-running-per-session', '6', '--config', 'throughline.yaml'],
+    workerArgs: ['--heartbeat', '250ms', '--max-running-per-session', String(AT_ONCE), '--config', 'throughline.yaml'],
     gatewayArgs: ['--config', 'throughline.yaml'],
     prepare(folder) {
       writeFileSync(
@@ -54,6 +62,8 @@ interface Call {
   readonly kind: Kind;
   readonly aloud: boolean;
   readonly run: string;
+  /** More calls came before it than may run at once. */
+  readonly isQueued: boolean;
   readonly answer: HttpAnswer;
 }
 
@@ -64,22 +74,23 @@ const KINDS: readonly { readonly kind: Kind; readonly aloud: boolean }[] = [
   { kind: 'effect', aloud: true },
   { kind: 'read_only', aloud: true },
   { kind: 'idempotent', aloud: true },
-  // Beyond the 6 that run at once: they wait in the worker that dies.
+  // Beyond those that run at once: they wait in the worker that dies.
   { kind: 'effect', aloud: false },
   { kind: 'idempotent', aloud: false },
 ];
 
 async function startCalls(client: RawClient, url: string, file: string, name: string): Promise<readonly Call[]> {
-  const calls: Promise<Call>[] = [];
+  const calls: Call[] = [];
   for (const [index, { kind, aloud }] of KINDS.entries()) {
     const id = client.nextId();
     const run = `${name}-${index}-${kind}`;
     const tool = `count_${kind}${aloud ? '_aloud' : ''}`;
-    calls.push(
-      client.callTool(url, tool, { file, id: run, ms: RUN_MS }, id).then((answer) => ({ id, kind, aloud, run, answer })),
-    );
+    const isQueued = index >= AT_ONCE;
+    const call = client.callTool(url, tool, { file, id: run, ms: RUN_MS }, id);
+    // One after the other: which of them wait for a place is known.
+    calls.push({ id, kind, aloud, run, isQueued, answer: await call });
   }
-  return await Promise.all(calls);
+  return calls;
 }
 
 interface Outcome {
@@ -136,6 +147,7 @@ it(
       await pause(moment);
       await victim.kill();
       const killedAt = performance.now();
+      const atKill = readFileSync(file, 'utf8');
       const context = `round ${round}, killed after ${moment.toFixed(1)} ms`;
       const [restoredCalls, endedCalls] = await within('the heads of the answers', starting);
 
@@ -151,6 +163,9 @@ it(
         // Nothing was sent and it does no harm: it is run again, so it has a result.
         if (call.kind !== 'effect' && progress === 0) expect(result, about).toBe(true);
         if (result && progress === 1) expect(call.aloud, about).toBe(true);
+        // It waited for a place, so it had not begun: the successor runs it, once.
+        if (!atKill.includes(`end ${round}-restored`) && call.isQueued)
+          expect({ result, starts }, about).toEqual({ result: true, starts: 1 });
         if (starts === 2) counts.rerun++;
         if (!result) counts.lost++;
       }

@@ -63,6 +63,14 @@ describe('hot cache', () => {
     expect(offsets(cache, 'k', 0)).toEqual([2]);
   });
 
+  it('[TAIL-CACHE] what is returned at once is bounded in bytes as well, by no more than the last event', () => {
+    const cache = new HotCache(10_000_000, 0);
+    for (let offset = 0; offset < 20; offset++) add(cache, offset, 'k', 1000);
+    expect(cache.eventsOf('k', 0, 100, 5000).length).toBeLessThan(5);
+    expect(cache.eventsOf('k', 0, 100, 1)).toHaveLength(1);
+    expect(cache.eventsOf('k', 18, 100, 5000)).toHaveLength(2);
+  });
+
   it('[TAIL-CACHE] keys and headers count as well as values', () => {
     const cache = new HotCache(1_000_000, 0);
     const empty = placed({ key: null, value: null, headers: [] }, 0);

@@ -25,12 +25,16 @@ describe('bodies', () => {
     },
   );
 
-  it.each(['1', 'null', '"x"', '{}', '{"jsonrpc":"1.0","id":1,"method":"m"}', '{"jsonrpc":"2.0","id":null,"method":"m"}'])(
-    '[GW-BODY] %j is no JSON-RPC message',
-    (text) => {
-      expect(refusalOf(text)).toMatchObject({ code: 'INVALID_REQUEST' });
-    },
-  );
+  it.each([
+    '1',
+    'null',
+    '"x"',
+    '{}',
+    '{"jsonrpc":"1.0","id":1,"method":"m"}',
+    '{"jsonrpc":"2.0","id":null,"method":"m"}',
+  ])('[GW-BODY] %j is no JSON-RPC message', (text) => {
+    expect(refusalOf(text)).toMatchObject({ code: 'INVALID_REQUEST' });
+  });
 
   it('[GW-BATCH] a batch is neither empty nor above 100 messages, and each must be one', () => {
     const one = '{"jsonrpc":"2.0","method":"m"}';
@@ -41,9 +45,9 @@ describe('bodies', () => {
   });
 
   it('[GW-POST] the text of a message stays as it came, except that line ends become spaces', () => {
-    expect(textsOf('{"jsonrpc":"2.0",\r\n "id":1,\n"method":"m","params":{"n":12345678901234567890,"x":1.0}}')).toEqual([
-      '{"jsonrpc":"2.0",   "id":1, "method":"m","params":{"n":12345678901234567890,"x":1.0}}',
-    ]);
+    expect(textsOf('{"jsonrpc":"2.0",\r\n "id":1,\n"method":"m","params":{"n":12345678901234567890,"x":1.0}}')).toEqual(
+      ['{"jsonrpc":"2.0",   "id":1, "method":"m","params":{"n":12345678901234567890,"x":1.0}}'],
+    );
   });
 
   it('[GW-BATCH] each message of a batch stays as it came', () => {

@@ -57,7 +57,6 @@ export async function appendForClient(
   try {
     const appended = await withDeadline(context, config.appendTimeoutMs, guard.append(to, records));
     metrics.observe('throughline_gateway_append_seconds', (clock.monoMs() - started) / 1000);
-    if (guard.isBroken()) refuseBroken();
     return appended.offsets;
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
@@ -77,7 +76,7 @@ export async function appendForClient(
         { data: { mayHaveRun: true } },
       );
     }
-    return refuse('LOG_UNAVAILABLE', 'The log takes no messages at the moment; nothing was appended');
+    return refuse('LOG_UNAVAILABLE', 'The log takes no messages at the moment');
   }
 }
 

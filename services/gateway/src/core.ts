@@ -11,6 +11,7 @@ import type { GatewayConfig } from './config.ts';
 import { Connections } from './connections.ts';
 import { endSession, refuseBroken } from './context.ts';
 import type { GatewayContext, GatewayDeps } from './context.ts';
+import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
 import { HistoryGuard } from './history-guard.ts';
@@ -179,10 +180,11 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
         error: error instanceof Error ? (error.stack ?? error.message) : String(error),
       });
     }
-    // Behind a head there is no place for another answer.
-    if (sink.hasHead) {
+    // Behind a head there is no place for another answer, and without a client there is nobody to tell.
+    const isGone = request.signal.aborted;
+    if (isGone || sink.hasHead) {
       sink.end();
-      return 500;
+      return isGone ? CLIENT_GONE : 500;
     }
     return answerRefusal(
       sink,

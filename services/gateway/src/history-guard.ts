@@ -4,7 +4,7 @@
  * served until it is in force. Suspicion alone changes nothing. SPEC: GW-BREAK.
  */
 import { provesBreak } from '@throughline/history';
-import { sleep } from '@throughline/log';
+import { LogError, sleep } from '@throughline/log';
 import type { Appended, Clock, Log, PartitionRef, Random } from '@throughline/log';
 import type { Epoch, Offset, RecordInput } from '@throughline/protocol';
 import type { Meta } from '@throughline/tail';
@@ -52,15 +52,18 @@ export class HistoryGuard {
     this.#marks.set(key, Math.max(this.#marks.get(key) ?? -1, offset));
   }
 
-  /** `Log.append`, judged when its ack comes, however late. Errors: those of `Log.append`. */
+  /** `Log.append`, judged when its ack comes, however late. Errors: those of `Log.append`; `LOG_UNAVAILABLE` if its ack is proof. */
   async append(to: PartitionRef, records: readonly RecordInput[]): Promise<Appended> {
     const epoch = this.#epoch;
     const highest = this.#marks.get(nameOf(to)) ?? -1;
     const appended = await this.#options.log.append(to, records);
     const first = appended.offsets[0];
     if (first === undefined || epoch !== this.#epoch) return appended;
-    if (provesBreak(first, highest)) this.#break(to, first, highest);
-    else this.noteRead(to, appended.offsets.at(-1) ?? first);
+    if (provesBreak(first, highest)) {
+      this.#break(to, first, highest);
+      throw new LogError('LOG_UNAVAILABLE', 'the history of the log broke');
+    }
+    this.noteRead(to, appended.offsets.at(-1) ?? first);
     return appended;
   }
 

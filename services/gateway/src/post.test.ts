@@ -93,15 +93,23 @@ describe('requests', () => {
     expect(primer).toMatchObject({ data: '' });
     expect(primer?.retry).toBeGreaterThanOrEqual(375);
     expect(primer?.retry).toBeLessThanOrEqual(625);
-    expect(cursorOf(primer!.id!)).toMatchObject({ offset: end - 1, seq: 0, requestId: 'id-1', stream: { kind: 'request' } });
+    expect(cursorOf(primer!.id!)).toMatchObject({
+      offset: end - 1,
+      seq: 0,
+      requestId: 'id-1',
+      stream: { kind: 'request' },
+    });
   });
 
-  it.each(['2025-03-26', '2025-06-18'])('[GW-PRIME] clients of %s get nothing before the first message', async (version) => {
-    const session = await rig.open(peer, version);
-    const exchange = await peer.post(session, call(1));
-    expect(exchange.sink.status).toBe(200);
-    expect(exchange.sink.text).toBe('');
-  });
+  it.each(['2025-03-26', '2025-06-18'])(
+    '[GW-PRIME] clients of %s get nothing before the first message',
+    async (version) => {
+      const session = await rig.open(peer, version);
+      const exchange = await peer.post(session, call(1));
+      expect(exchange.sink.status).toBe(200);
+      expect(exchange.sink.text).toBe('');
+    },
+  );
 
   it('[GW-POST] a client that goes is no cancel: its request is in the log and nothing is added', async () => {
     const session = await rig.open(peer);
@@ -114,17 +122,18 @@ describe('requests', () => {
 });
 
 describe('notifications and responses', () => {
-  it.each([note, { jsonrpc: '2.0', id: 'srv-1', result: {} }, { jsonrpc: '2.0', id: 'srv-1', error: { code: 1, message: 'no' } }])(
-    '[GW-POST] they are in the log, and answered with 202 and no body: %j',
-    async (message) => {
-      const session = await rig.open(peer);
-      const exchange = await peer.post(session, message);
-      expect(exchange.sink.status).toBe(202);
-      expect(exchange.sink.text).toBe('');
-      expect(exchange.sink.isEnded).toBe(true);
-      expect(messageOf((await rig.backend.inbound()).at(-1)!)).toEqual(message);
-    },
-  );
+  it.each([
+    note,
+    { jsonrpc: '2.0', id: 'srv-1', result: {} },
+    { jsonrpc: '2.0', id: 'srv-1', error: { code: 1, message: 'no' } },
+  ])('[GW-POST] they are in the log, and answered with 202 and no body: %j', async (message) => {
+    const session = await rig.open(peer);
+    const exchange = await peer.post(session, message);
+    expect(exchange.sink.status).toBe(202);
+    expect(exchange.sink.text).toBe('');
+    expect(exchange.sink.isEnded).toBe(true);
+    expect(messageOf((await rig.backend.inbound()).at(-1)!)).toEqual(message);
+  });
 });
 
 describe('batches', () => {
@@ -162,7 +171,10 @@ describe('batches', () => {
     const session = await rig.open(peer, '2025-03-26');
     const exchange = await peer.post(session, [call('a'), call('b'), call('c')]);
     await rig.backend.say(session, { kind: 'request', at: 1 }, result('b'), { answers: 2 });
-    await rig.backend.events(0, (await import('@throughline/testkit')).sessionEnded(keyOf(session).key, rig.backend.claims[0]));
+    await rig.backend.events(
+      0,
+      (await import('@throughline/testkit')).sessionEnded(keyOf(session).key, rig.backend.claims[0]),
+    );
     await rig.time.run(exchange.done);
     const failed = exchange.messages().slice(1);
     expect(failed.map(({ data }) => (JSON.parse(data) as { id: unknown }).id)).toEqual(['a', 'c']);
@@ -175,7 +187,12 @@ describe('initialize', () => {
     const exchange = await peer.send('POST', initialize('2025-11-25'));
     const session = exchange.sink.headers['Mcp-Session-Id']!;
     expect(session).toMatch(/^[\x21-\x7e]{1,128}$/);
-    expect(keyOf(session)).toMatchObject({ epoch: 'aaaaaaaaaa', partition: 0, from: 2, createdMs: Date.UTC(2026, 0, 1) });
+    expect(keyOf(session)).toMatchObject({
+      epoch: 'aaaaaaaaaa',
+      partition: 0,
+      from: 2,
+      createdMs: Date.UTC(2026, 0, 1),
+    });
     const [request] = await rig.backend.inbound();
     expect(request).toMatchObject({ key: keyOf(session).key, body: { version: '2025-11-25', after: 2 } });
   });
@@ -199,7 +216,9 @@ describe('initialize', () => {
   });
 
   it('[GW-INIT] nothing of it depends on MCP-Protocol-Version', async () => {
-    const exchange = await peer.send('POST', initialize('2025-11-25'), { headers: { 'mcp-protocol-version': 'nonsense' } });
+    const exchange = await peer.send('POST', initialize('2025-11-25'), {
+      headers: { 'mcp-protocol-version': 'nonsense' },
+    });
     expect(exchange.sink.status).toBe(200);
   });
 

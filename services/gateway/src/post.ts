@@ -103,8 +103,7 @@ async function newSession(
     refuse('INVALID_REQUEST', 'initialize: field params.protocolVersion must be a string');
   const { epoch } = context.current();
   const partition = await choosePartition(context, epoch, request.signal);
-  if (partition === undefined)
-    return refuse('NO_OWNER', 'No worker takes new sessions at the moment; try again');
+  if (partition === undefined) return refuse('NO_OWNER', 'No worker takes new sessions at the moment; try again');
   const tail = await tailOf(context, partition, request.signal);
   const id = {
     epoch,

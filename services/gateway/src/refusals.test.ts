@@ -26,13 +26,29 @@ interface Case {
   readonly run: (session: string) => Promise<Exchange>;
 }
 
-const post = (body: unknown, options: SendOptions = {}) => (session: string) =>
-  peer.post(session, body, options);
+const post =
+  (body: unknown, options: SendOptions = {}) =>
+  (session: string) =>
+    peer.post(session, body, options);
 const withHeaders = (headers: SendOptions['headers'] = {}, body: unknown = call(7)) => post(body, { headers });
 
 const CASES: readonly Case[] = [
-  { what: 'body that is no JSON', status: 400, code: 'MALFORMED_JSON', jsonRpc: -32700, retry: 'never', run: post('{') },
-  { what: 'body that is no message', status: 400, code: 'INVALID_REQUEST', jsonRpc: -32600, retry: 'never', run: post('{}') },
+  {
+    what: 'body that is no JSON',
+    status: 400,
+    code: 'MALFORMED_JSON',
+    jsonRpc: -32700,
+    retry: 'never',
+    run: post('{'),
+  },
+  {
+    what: 'body that is no message',
+    status: 400,
+    code: 'INVALID_REQUEST',
+    jsonRpc: -32600,
+    retry: 'never',
+    run: post('{}'),
+  },
   {
     what: 'request without a session',
     status: 400,
@@ -163,19 +179,26 @@ const CASES: readonly Case[] = [
 ];
 
 describe('refusals', () => {
-  it.each(CASES)('[GW-STATUS] $what: $status $code', async ({ status, code, jsonRpc, retry, id = null, headers = {}, run }) => {
-    const session = await rig.open(peer);
-    const before = (await rig.backend.inbound()).length;
-    const exchange = await run(session);
-    await rig.time.run(exchange.done);
-    expect(exchange.sink.status).toBe(status);
-    expect(exchange.sink.headers).toMatchObject({ 'Content-Type': 'application/json', 'Cache-Control': 'no-store', ...headers });
-    expect(exchange.json()).toMatchObject({ jsonrpc: '2.0', id, error: { code: jsonRpc, data: { code, retry } } });
-    expect((await rig.backend.inbound()).length).toBe(before);
-    expect(peer.core.exchanges()).toBe(0);
-  });
+  it.each(CASES)(
+    '[GW-STATUS] $what: $status $code',
+    async ({ status, code, jsonRpc, retry, id = null, headers = {}, run }) => {
+      const session = await rig.open(peer);
+      const before = (await rig.backend.inbound()).length;
+      const exchange = await run(session);
+      await rig.time.run(exchange.done);
+      expect(exchange.sink.status).toBe(status);
+      expect(exchange.sink.headers).toMatchObject({
+        'Content-Type': 'application/json',
+        'Cache-Control': 'no-store',
+        ...headers,
+      });
+      expect(exchange.json()).toMatchObject({ jsonrpc: '2.0', id, error: { code: jsonRpc, data: { code, retry } } });
+      expect((await rig.backend.inbound()).length).toBe(before);
+      expect(peer.core.exchanges()).toBe(0);
+    },
+  );
 
-  it('[GW-STATUS] a client of 2024-11-05 is told which transport is served instead', async () => {
+  it('[GW-GET] a client of 2024-11-05 is told which transport is served instead', async () => {
     const { message } = (await peer.send('GET', null)).json().error!;
     expect(message).toContain('2024-11-05');
     expect(message).toContain('Streamable HTTP');
@@ -228,22 +251,28 @@ describe('when the log fails', () => {
     const exchange = await peer.post(session, call(1));
     expect(exchange.sink.status).toBe(503);
     expect(exchange.sink.headers['Retry-After']).toBe('1');
-    expect(exchange.json()).toMatchObject({ id: 1, error: { data: { code: 'LOG_UNAVAILABLE', retry: 'after-backoff' } } });
+    expect(exchange.json()).toMatchObject({
+      id: 1,
+      error: { data: { code: 'LOG_UNAVAILABLE', retry: 'after-backoff' } },
+    });
     rig.backend.log.controls.failAppends(null);
     expect((await peer.post(session, call(1))).sink.status).toBe(200);
   });
 
-  it.each(['unknown-stored', 'unknown-lost'] as const)('[GW-POST] an unknown append (%s) is 504: it may run', async (fault) => {
-    const session = await rig.open(peer);
-    rig.backend.log.controls.failAppends(fault);
-    const exchange = await peer.post(session, call(1));
-    expect(exchange.sink.status).toBe(504);
-    expect(exchange.json()).toMatchObject({
-      id: 1,
-      error: { data: { code: 'APPEND_UNKNOWN', retry: 'application', mayHaveRun: true } },
-    });
-    rig.backend.log.controls.failAppends(null);
-  });
+  it.each(['unknown-stored', 'unknown-lost'] as const)(
+    '[GW-POST] an unknown append (%s) is 504: it may run',
+    async (fault) => {
+      const session = await rig.open(peer);
+      rig.backend.log.controls.failAppends(fault);
+      const exchange = await peer.post(session, call(1));
+      expect(exchange.sink.status).toBe(504);
+      expect(exchange.json()).toMatchObject({
+        id: 1,
+        error: { data: { code: 'APPEND_UNKNOWN', retry: 'application', mayHaveRun: true } },
+      });
+      rig.backend.log.controls.failAppends(null);
+    },
+  );
 
   it('[GW-POST] an append that is not acknowledged in time is 504 at the deadline, not later', async () => {
     const session = await rig.open(peer);
@@ -267,7 +296,11 @@ describe('when the log fails', () => {
       ...log,
       bounds: (of) => (of.topic === 'events' ? new Promise(() => undefined) : log.bounds(of)),
     }));
-    const exchanges = [await blind.post(session, call(1)), await blind.get(session), await blind.send('POST', initialize('2025-11-25'))];
+    const exchanges = [
+      await blind.post(session, call(1)),
+      await blind.get(session),
+      await blind.send('POST', initialize('2025-11-25')),
+    ];
     await rig.time.advance(2000);
     expect(exchanges.map(({ sink }) => sink.status)).toEqual([503, 503, 503]);
     expect(blind.core.exchanges()).toBe(0);

@@ -5,6 +5,7 @@ import type { EventId, Offset, ResumptionReason } from '@throughline/protocol';
 import { answerError } from './answer-error.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext } from './context.ts';
+import { CLIENT_GONE } from './exchange.ts';
 import type { ResponseSink } from './exchange.ts';
 import { pendingRequests } from './pending-requests.ts';
 import type { CheckedSession } from './session-check.ts';
@@ -30,7 +31,8 @@ export async function refuseResume(
   const { session } = checked;
   const { answer, endsSession } = answerOf(reason, cursor?.stream.kind ?? 'standalone');
   // Before the session ends: afterwards its worker may already have let go of everything.
-  const pending = cursor === null || answer !== 'in-band' ? new Map() : await pendingRequests(context, session, cursor, signal);
+  const pending =
+    cursor === null || answer !== 'in-band' ? new Map() : await pendingRequests(context, session, cursor, signal);
   context.logger.info('resume refused', {
     reason,
     partition: session.id.partition,
@@ -39,6 +41,7 @@ export async function refuseResume(
   });
   if (endsSession && checked.state === 'lives') await endSession(context, session, 'resumption-rejected');
   countResume(context, reason);
+  if (signal.aborted) return CLIENT_GONE;
   const error = resumptionError({
     reason,
     requested: lastEventId.slice(0, MAX_EVENT_ID_LENGTH),

@@ -63,7 +63,12 @@ describe('a resume that is granted', () => {
     expect(resumed.messages()[0]?.id).toBe(ids[1]);
     const again = await peer.get(session, ids[1]);
     await rig.time.run(again.done);
-    expect(again.messages().map(({ id }) => id)).toEqual(resumed.messages().slice(1).map(({ id }) => id));
+    expect(again.messages().map(({ id }) => id)).toEqual(
+      resumed
+        .messages()
+        .slice(1)
+        .map(({ id }) => id),
+    );
   });
 
   it('[GW-RESUME] says where it begins, what is replay, where live begins, and repeats the cursor first', async () => {
@@ -87,14 +92,17 @@ describe('a resume that is granted', () => {
     expect(resumed.blocks()).toHaveLength(5);
   });
 
-  it.each(['2025-03-26', '2025-06-18'])('[GW-RESUME] clients of %s, which cannot read empty data, are not primed', async (version) => {
-    const { stream, id } = await interruptedCall('c1', version);
-    const resumed = await peer.get(session, id);
-    expect(resumed.blocks().filter(({ data }) => data === '')).toEqual([]);
-    await rig.backend.say(session, stream, result('c1'), { end: true });
-    await rig.time.run(resumed.done);
-    expect(dataOf(resumed)).toEqual([result('c1')]);
-  });
+  it.each(['2025-03-26', '2025-06-18'])(
+    '[GW-RESUME] clients of %s, which cannot read empty data, are not primed',
+    async (version) => {
+      const { stream, id } = await interruptedCall('c1', version);
+      const resumed = await peer.get(session, id);
+      expect(resumed.blocks().filter(({ data }) => data === '')).toEqual([]);
+      await rig.backend.say(session, stream, result('c1'), { end: true });
+      await rig.time.run(resumed.done);
+      expect(dataOf(resumed)).toEqual([result('c1')]);
+    },
+  );
 
   it('[GW-RESUME] at the primer, before any message, gives the whole stream', async () => {
     const exchange = await peer.post(session, call(1));
@@ -196,7 +204,8 @@ describe('a stream of which nothing is left', () => {
   });
 });
 
-type Reason = 'cursor-malformed' | 'cursor-foreign' | 'epoch-mismatch' | 'gap' | 'beyond-end' | 'diverged' | 'session-ended';
+type Reason =
+  'cursor-malformed' | 'cursor-foreign' | 'epoch-mismatch' | 'gap' | 'beyond-end' | 'diverged' | 'session-ended';
 
 /** Makes a cursor that is refused; both kinds of stream. */
 const REASONS: readonly [Reason, (id: string) => Promise<string> | string, 400 | 404, number][] = [
@@ -250,7 +259,12 @@ describe('a resume that is refused', () => {
     await rig.time.run(refused.done);
     const lives = status === 400;
     const error = {
-      data: { type: 'ResumptionRejected', reason, action: lives ? 'correct-cursor' : 'reinitialize', requested: asked.slice(0, 160) },
+      data: {
+        type: 'ResumptionRejected',
+        reason,
+        action: lives ? 'correct-cursor' : 'reinitialize',
+        requested: asked.slice(0, 160),
+      },
     };
     if (lives) {
       expect(refused.sink.status).toBe(400);
@@ -316,7 +330,10 @@ describe('a resume that is refused', () => {
   it('[GW-REFUSED] the worker is told, so that what is pending in the session fails', async () => {
     const { id } = await interruptedCall();
     await peer.get(session, changed(id, { crc: 0 }));
-    expect((await rig.backend.inbound()).at(-1)).toMatchObject({ key: keyOf(session).key, body: { type: 'sessionEnd' } });
+    expect((await rig.backend.inbound()).at(-1)).toMatchObject({
+      key: keyOf(session).key,
+      body: { type: 'sessionEnd' },
+    });
   });
 
   it('[GW-REFUSED] is not told before the end of the session is recorded: 503 until then', async () => {

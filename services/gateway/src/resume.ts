@@ -47,12 +47,7 @@ export async function resume(context: GatewayContext, options: Resume): Promise<
   }
 }
 
-async function resumeAt(
-  context: GatewayContext,
-  options: Resume,
-  cursor: EventId,
-  leave: () => void,
-): Promise<number> {
+async function resumeAt(context: GatewayContext, options: Resume, cursor: EventId, leave: () => void): Promise<number> {
   const { checked, version, sink, lastEventId, signal } = options;
   const { session } = checked;
   const { partition, key } = session.id;

@@ -72,7 +72,7 @@ describe('listening', () => {
   it('[GW-LISTEN] if the start of the session is no longer held it begins at its own place', async () => {
     await rig.backend.say(session, 's', progress(1));
     rig.backend.log.controls.evictBefore(EVENTS, keyOf(session).from + 1);
-    const exchange = await (await rig.gateway()).get(session);
+    const exchange = await peer.get(session);
     await rig.backend.say(session, 's', progress(2));
     await rig.time.settle();
     expect(dataOf(exchange)).toEqual([progress(2)]);
@@ -310,7 +310,16 @@ describe('closed by the server', () => {
 });
 
 describe('records that others wrote', () => {
-  const POISON = ['', 'nonsense', '{"a":1}', '[]', 'null', '{"jsonrpc":"2.0"}', '{"jsonrpc":"2.0","method":"m"', '\u0000'];
+  const POISON = [
+    '',
+    'nonsense',
+    '{"a":1}',
+    '[]',
+    'null',
+    '{"jsonrpc":"2.0"}',
+    '{"jsonrpc":"2.0","method":"m"',
+    '\u0000',
+  ];
 
   it.each(POISON)('[GW-POISON] what cannot be read ends its call with an error: %j', async (payload) => {
     const exchange = await peer.post(session, call('c1'));
@@ -326,20 +335,26 @@ describe('records that others wrote', () => {
     await rig.time.run(again.done);
     expect(again.messages()).toEqual([error]);
     expect((await peer.get(session, error!.id)).sink.status).toBe(204);
-    expect(rig.logs.filter(({ level }) => level === 'warn').map(({ fields }) => fields)).toContainEqual({ partition: 0, offset });
+    expect(rig.logs.filter(({ level }) => level === 'warn').map(({ fields }) => fields)).toContainEqual({
+      partition: 0,
+      offset,
+    });
   });
 
-  it.each(POISON)('[GW-POISON] on a standalone stream it is replaced, the same for every reader, and the stream goes on: %j', async (payload) => {
-    const exchange = await peer.get(session);
-    await rig.backend.events(0, sent(keyOf(session).key, 's', payload));
-    await rig.backend.say(session, 's', progress(2));
-    await rig.time.settle();
-    expect(dataOf(exchange)).toMatchObject([{ error: { code: -32603 } }, progress(2)]);
-    expect(exchange.messages().map(({ cursor }) => cursor.seq)).toEqual([1, 2]);
-    const again = await (await rig.gateway()).get(session, exchange.messages()[0]!.id);
-    await rig.time.settle();
-    expect(again.messages()).toEqual(exchange.messages().slice(1));
-  });
+  it.each(POISON)(
+    '[GW-POISON] on a standalone stream it is replaced, the same for every reader, and the stream goes on: %j',
+    async (payload) => {
+      const exchange = await peer.get(session);
+      await rig.backend.events(0, sent(keyOf(session).key, 's', payload));
+      await rig.backend.say(session, 's', progress(2));
+      await rig.time.settle();
+      expect(dataOf(exchange)).toMatchObject([{ error: { code: -32603 } }, progress(2)]);
+      expect(exchange.messages().map(({ cursor }) => cursor.seq)).toEqual([1, 2]);
+      const again = await (await rig.gateway()).get(session, exchange.messages()[0]!.id);
+      await rig.time.settle();
+      expect(again.messages()).toEqual(exchange.messages().slice(1));
+    },
+  );
 
   it('[GW-POISON] a message of a foreign producer is delivered as it stands, line ends as a client will see them', async () => {
     const exchange = await peer.get(session);
@@ -386,7 +401,9 @@ describe('a slow reader', () => {
       await rig.time.advance(10);
       expect(exchange.sink.text.length - before).toBeLessThan(64 * 1024 + 11_000);
     }
-    expect(exchange.messages().map(({ cursor }) => cursor.seq)).toEqual(Array.from({ length: count }, (_, step) => step + 1));
+    expect(exchange.messages().map(({ cursor }) => cursor.seq)).toEqual(
+      Array.from({ length: count }, (_, step) => step + 1),
+    );
   });
 
   it('[GW-SLOW] does not delay the others', async () => {

@@ -198,7 +198,7 @@ export class SseStream {
           this.#buffer += formatComment('superseded by a newer connection');
           break;
         case 'session-ended':
-          this.#failPending(resumptionError({ reason: 'session-ended', requested: '' }));
+          this.#failPending(resumptionError({ reason: 'session-ended', requested: '' }), event.event.offset);
           break;
         case 'finish':
           break;
@@ -219,7 +219,7 @@ export class SseStream {
       this.#context.logger.warn('a record holds no JSON-RPC message', { partition, offset: event.offset });
       const error = wireError('INTERNAL', `The record at offset ${event.offset} holds no JSON-RPC message`);
       if (this.#following.stream.kind === 'request') {
-        this.#failPending(error);
+        this.#failPending(error, event.offset);
         return false;
       }
       // A standalone stream goes on: what stands in for the message is the same on every replica, so are number and chain.
@@ -314,17 +314,18 @@ export class SseStream {
     return false;
   }
 
-  #failPending(error: JsonRpcErrorObject): void {
+  /** @param offset what its ids name: the record that says so, if there is one. */
+  #failPending(error: JsonRpcErrorObject, offset = this.#options.cursor.position()): void {
     if (this.#following.stream.kind !== 'request') return;
-    this.#buffer += terminalEvents(this.#idParts(), [...this.#pending.values()], error);
+    this.#buffer += terminalEvents(this.#terminalId(offset), [...this.#pending.values()], error);
   }
 
-  #idParts(): TerminalId {
-    const { session, cursor, following } = this.#options;
+  #terminalId(offset: Offset): TerminalId {
+    const { session, following } = this.#options;
     return {
       epoch: this.#epoch,
       partition: session.id.partition,
-      offset: cursor.position(),
+      offset,
       stream: following.stream,
       tag: this.#tag,
     };

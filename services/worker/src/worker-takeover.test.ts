@@ -4,7 +4,7 @@ import { readCheckpoint } from '@throughline/protocol';
 import type { JsonRpcRequest } from '@throughline/protocol';
 import { Meta } from '@throughline/tail';
 import { errorOf, methodsOf, progressOf, textOf } from './testing/messages.ts';
-import { EVENTS, INBOUND, META, openBench, SESSIONS } from './testing/worker-bench.ts';
+import { EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
 import type { Bench, BenchWorker, WorkerChoice } from './testing/worker-bench.ts';
 
 let bench: Bench;
@@ -179,21 +179,6 @@ describe('a repeated request over a takeover', () => {
     await bench.start(QUICK);
     await bench.time.advance(5000);
     expect(bench.stream(`r${two}`)).toMatchObject({ ends: 1, late: 0 });
-  });
-
-  it('[WRK-ALIAS] of a request that is too old to be known is failed, not run', async () => {
-    const first = await openWith(14);
-    await bench.ended(await bench.call('k', 1, 'effect'));
-    await bench.time.advance(200_000);
-    // The owner remembers it for longer than the log has to: its successor sees the alias only.
-    first.log.failAppends(null);
-    const two = await bench.call('k', 1, 'effect');
-    await bench.until(() => bench.accepted().some(({ body }) => body.type === 'alias'));
-    first.crash();
-    await bench.start(QUICK);
-    await bench.ended(two);
-    expect(bench.stream(`r${two}`).ends).toBe(1);
-    expect(bench.runs).toHaveLength(1);
   });
 });
 
@@ -417,4 +402,3 @@ describe('when history is short', () => {
 
 const isEnd = (key: Uint8Array | null | undefined): boolean =>
   new TextDecoder().decode(key ?? undefined).endsWith('/end');
-void [META, SESSIONS];

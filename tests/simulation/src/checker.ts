@@ -33,6 +33,8 @@ export function check(records: RunRecords): readonly Finding[] {
   judge.runs();
   judge.requests();
   for (const session of records.sessions) judge.session(session);
+  for (const { session, gateway, status } of records.gone)
+    if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
   const isEvicting = records.faults.includes('retention');
   for (const bug of records.bugs)
     // That retention was faster than a worker that stood still is told loudly, and rightly so.
@@ -112,6 +114,7 @@ class Judge {
       last = { seq: id.seq, chain, stream: label };
       this.#message(session, id, text, data, at);
     }
+    this.#newest(exchange, where);
     if (exchange.isReread) this.#reread(exchange, resumed, last?.seq ?? 0);
   }
 
@@ -312,6 +315,30 @@ class Judge {
     const upTo = stream.messages.filter(({ offset }) => offset <= id.offset).length;
     if (upTo > (id.seq as number))
       this.#find('SIM-NO-GAP', `${at}: moves past ${upTo - (id.seq as number)} messages that were not sent`);
+  }
+
+  /** A connection that has met a newer attachment of its stream delivers nothing from behind it. */
+  #newest({ session, method, liveAt, receipts }: ExchangeRecord, where: string): void {
+    const own = method === 'POST' ? -1 : liveAt;
+    const first = receipts.find(({ id }) => parseEventId(id) !== null);
+    if (own === null || session === null || first === undefined) return;
+    const id = parseEventId(first.id)!;
+    const label = labelOf(id);
+    const model = this.#partitions.get(`${id.epoch}/${id.partition}`)?.sessions.get(keyOf(session));
+    const newer = model?.accepted.find(
+      ({ offset, body }) =>
+        body.type === 'attached' &&
+        offset > own &&
+        typeof body.stream === 'object' &&
+        `${body.stream.kind === 'request' ? 'r' : 's'}${body.stream.at}` === label,
+    );
+    if (newer === undefined) return;
+    const late = receipts.find(({ id: text, data }) => {
+      const receipt = parseEventId(text);
+      return data !== '' && receipt !== null && receipt.seq !== 'end' && receipt.offset > newer.offset;
+    });
+    if (late !== undefined)
+      this.#find('SIM-NEWEST', `${where}: ${late.id} came, though the stream was taken at ${newer.offset}`);
   }
 
   #reread(exchange: ExchangeRecord, resumed: EventId | null, lastSeq: number): void {

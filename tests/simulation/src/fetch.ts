@@ -69,7 +69,10 @@ export function fetchOverWire(options: FetchOptions): Promise<Fetched> {
       onRetry(ms) {
         retryMs = ms;
       },
-      onComment: () => undefined,
+      onComment(text) {
+        const live = /^live (\S+)$/.exec(text)?.[1];
+        if (live !== undefined) record.liveAt = Number(live.split('.')[2]);
+      },
     });
     const exchange = network.request(options.address, options.request, {
       onHead(code, given) {

@@ -23,6 +23,8 @@ export interface ExchangeRecord {
   /** Whether the exchange took place after all faults, to read everything again. */
   isReread: boolean;
   status: number | null;
+  /** Offset of this connection's own attachment, once the border between replayed and live was told. */
+  liveAt: number | null;
   readonly receipts: Receipt[];
   end: 'ended' | 'reset' | 'refused' | 'left' | 'silent' | null;
 }
@@ -62,6 +64,13 @@ export interface SessionRecordOfRun {
   lost: string | null;
 }
 
+/** A request on a session that is over, after all faults. */
+export interface GoneCheck {
+  readonly session: string;
+  readonly gateway: string;
+  readonly status: number | null;
+}
+
 export interface RunOfTool {
   readonly token: string;
   readonly tool: string;
@@ -84,6 +93,7 @@ export interface RunRecords {
   readonly exchanges: readonly ExchangeRecord[];
   readonly calls: readonly CallRecord[];
   readonly runs: readonly RunOfTool[];
+  readonly gone: readonly GoneCheck[];
   readonly partitions: readonly PartitionArchive[];
   /** Lowest offset of `events` that was still held at the end, by partition, if retention took anything. */
   readonly evictedBelow: readonly number[];

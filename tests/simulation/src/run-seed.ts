@@ -20,6 +20,7 @@ import { makePlan } from './plan.ts';
 import type { Plan, PlanOptions } from './plan.ts';
 import type { RunRecords } from './records-of-run.ts';
 import { SimClient } from './sim-client.ts';
+import type { SimClientOptions } from './sim-client.ts';
 import { createTrace } from './trace.ts';
 
 export interface RunOptions extends PlanOptions {
@@ -94,7 +95,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       addresses: gateways.map(({ name }) => name),
       listener: (address) => gateways.find(({ name }) => name === address)?.listener() ?? null,
     });
-    const records = { sessions: [], exchanges: [], calls: [] } as RunRecords & { sessions: []; exchanges: []; calls: [] };
+    const records: SimClientOptions['records'] = { sessions: [], exchanges: [], calls: [], gone: [] };
     const clients = plan.clients.map(
       (habits, index) =>
         new SimClient({
@@ -149,6 +150,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     const until = time.nowMs() + QUIET_MS;
     await time.runUntil(() => nodes.every((node) => node.isUp()) || time.nowMs() > until, QUIET_MS * 2);
     await bounded(Promise.all(clients.map((client) => client.rereadAll())));
+    await bounded(Promise.all(clients.map((client) => client.checkGone())));
     const probes: (Awaited<ReturnType<SimClient['probe']>>)[] = [];
     await bounded(Promise.all(clients.map(async (client) => probes.push(await client.probe()))));
     for (const call of realCalls) world.bugs.push(`real ${call} was called`);

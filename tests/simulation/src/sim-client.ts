@@ -8,7 +8,7 @@ import type { Chance } from './chance.ts';
 import { fetchOverWire } from './fetch.ts';
 import type { Fetched, FetchOptions } from './fetch.ts';
 import type { Network, WireRequest } from './network.ts';
-import type { CallOutcome, CallRecord, ExchangeRecord, SessionRecordOfRun } from './records-of-run.ts';
+import type { CallOutcome, CallRecord, ExchangeRecord, GoneCheck, SessionRecordOfRun } from './records-of-run.ts';
 import type { SseEvent } from './sse-parser.ts';
 import type { Trace } from './trace.ts';
 
@@ -44,6 +44,7 @@ export interface SimClientOptions {
     readonly sessions: SessionRecordOfRun[];
     readonly exchanges: ExchangeRecord[];
     readonly calls: CallRecord[];
+    readonly gone: GoneCheck[];
   };
   /** True once no new calls are to be made. */
   isWindingDown(): boolean;
@@ -127,6 +128,27 @@ export class SimClient {
         const oldest = stream.cursors[0];
         if (oldest === undefined || label.startsWith('s')) continue;
         for (const gateway of this.#options.gateways) await this.#reread(session, gateway, oldest.id);
+      }
+    }
+  }
+
+  /** Sessions that were ended, by this client or by a refusal, must be gone everywhere. */
+  async checkGone(): Promise<void> {
+    const { gateways, records } = this.#options;
+    for (const session of this.#sessions) {
+      const { id, lost, server } = session.record;
+      // Told by a 404 of one gateway, it is gone there; told in-band, it must be gone everywhere.
+      if (lost === null || (!session.record.deleted && !lost.startsWith('in-band'))) continue;
+      for (const gateway of gateways) {
+        let status: number | null = null;
+        for (let tries = 0; tries < 20 && (status === null || status === 503); tries++) {
+          const record = this.#record(session, 'POST', [], null);
+          record.gateway = gateway;
+          const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
+          status = (await this.#fetch(record, this.#wire('POST', session, server, body, null), {})).status;
+          if (status === null || status === 503) await sleep(this.#options.clock, BACKOFF_MS);
+        }
+        records.gone.push({ session: id, gateway, status });
       }
     }
   }
@@ -424,7 +446,8 @@ export class SimClient {
       cursor = others.length === 0 ? honest.slice(1) : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
     if (kind === 'stream') cursor = honest.replace(/\.([rs])\d+/, (_match, letter: string) => `.${letter}${chance.below(1000)}`);
     if (kind === 'offset') cursor = [fields[0], fields[1], chance.below(5000), ...fields.slice(3)].join('.');
-    if (kind === 'digit') cursor = `${honest.slice(0, -6)}AAAAAA`;
+    // In the checksum of the anchor: the chain behind it is the client's own affair.
+    if (kind === 'digit') cursor = `${honest.slice(0, -16)}AAA${honest.slice(-13)}`;
     if (cursor === honest) return;
     if (kind === 'offset' || kind === 'digit') session.record.forged = true;
     const record = this.#record(session, 'GET', [], cursor);
@@ -543,6 +566,7 @@ export class SimClient {
       isHonest: true,
       isReread: false,
       status: null,
+      liveAt: null,
       receipts: [],
       end: null,
     };

@@ -15,10 +15,8 @@ export class ListenError extends Error {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 60_000;
-/** How often the two limits above are looked at. */
-const CHECK_INTERVAL_MS = 2000;
+/** Milliseconds for the head of a request, and for all of it; they are looked at every `check`. */
+const PATIENCE = { headers: 15_000, request: 60_000, check: 2000 };
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 /** A connection that is answering when the server closes may write its last bytes. */
 const CLOSE_GRACE_MS = 200;
@@ -31,6 +29,8 @@ export interface ListenOptions {
   readonly clock: Clock;
   /** Sockets at most, those that send nothing included; more are closed at once. */
   readonly maxSockets: number;
+  /** Default: 15 s for the head of a request, 60 s for all of it. */
+  readonly patience?: typeof PATIENCE;
   /** What goes wrong later: sockets that cannot be accepted. */
   onError(error: Error): void;
 }
@@ -44,13 +44,13 @@ export interface Listening {
 }
 
 export async function listen(options: ListenOptions, listener: RequestListener): Promise<Listening> {
-  const { host, port, flag, clock, maxSockets, onError } = options;
+  const { host, port, flag, clock, maxSockets, onError, patience = PATIENCE } = options;
   const server = createServer(
     {
       maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      requestTimeout: REQUEST_TIMEOUT_MS,
-      connectionsCheckingInterval: CHECK_INTERVAL_MS,
+      headersTimeout: patience.headers,
+      requestTimeout: patience.request,
+      connectionsCheckingInterval: patience.check,
       keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     },
     listener,

@@ -11,7 +11,15 @@ import {
   readInboundRecord,
   sessionEndKey,
 } from '@throughline/protocol';
-import type { InboundRecord, JsonRpcId, LogRecord, Offset, RecordInput, SessionId, StreamTarget } from '@throughline/protocol';
+import type {
+  InboundRecord,
+  JsonRpcId,
+  LogRecord,
+  Offset,
+  RecordInput,
+  SessionId,
+  StreamTarget,
+} from '@throughline/protocol';
 import { checkpointed, claimed, sent } from '@throughline/testkit';
 
 export const EPOCH = 'aaaaaaaaaa';
@@ -35,7 +43,12 @@ export interface Backend {
   /** Appends to `events`. */
   events(partition: number, ...records: readonly RecordInput[]): Promise<readonly Offset[]>;
   /** A message of the owner; a string is sent as it is. */
-  say(session: string, stream: StreamTarget, payload: unknown, options?: { readonly end?: boolean; readonly answers?: Offset }): Promise<Offset>;
+  say(
+    session: string,
+    stream: StreamTarget,
+    payload: unknown,
+    options?: { readonly end?: boolean; readonly answers?: Offset },
+  ): Promise<Offset>;
   /** As its worker does: what was negotiated. */
   recordSession(session: string, version: string): Promise<void>;
   endSession(session: string): Promise<void>;

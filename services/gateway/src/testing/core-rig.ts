@@ -85,7 +85,14 @@ export interface Exchange {
   messages(): readonly SseMessage[];
   comments(): readonly string[];
   /** The JSON body of an answer that is no stream. */
-  json(): { readonly id?: unknown; readonly error?: { readonly code: number; readonly message: string; readonly data: Readonly<Record<string, unknown>> } };
+  json(): {
+    readonly id?: unknown;
+    readonly error?: {
+      readonly code: number;
+      readonly message: string;
+      readonly data: Readonly<Record<string, unknown>>;
+    };
+  };
 }
 
 export interface SendOptions {
@@ -128,16 +135,26 @@ export const JSON_HEADERS = {
   'content-type': 'application/json',
 };
 
-export function call(id: string | number, method = 'tools/call', params: unknown = {}): Readonly<Record<string, unknown>> {
+export function call(
+  id: string | number,
+  method = 'tools/call',
+  params: unknown = {},
+): Readonly<Record<string, unknown>> {
   return { jsonrpc: '2.0', id, method, params };
 }
 
 export function initialize(version: string, id: string | number = 0): Readonly<Record<string, unknown>> {
-  return call(id, 'initialize', { protocolVersion: version, capabilities: {}, clientInfo: { name: 't', version: '1' } });
+  return call(id, 'initialize', {
+    protocolVersion: version,
+    capabilities: {},
+    clientInfo: { name: 't', version: '1' },
+  });
 }
 
 /** @param options of the store; the seed of the run is printed with failures of the virtual clock. */
-export async function createRig(options: Omit<BackendOptions, 'clock'> & { readonly seed?: number } = {}): Promise<Rig> {
+export async function createRig(
+  options: Omit<BackendOptions, 'clock'> & { readonly seed?: number } = {},
+): Promise<Rig> {
   const { seed = 1, ...rest } = options;
   const time = createVirtualTime({ seed });
   const clock = time.clock();
@@ -173,7 +190,9 @@ export async function createRig(options: Omit<BackendOptions, 'clock'> & { reado
             ...headers,
           };
           const bytes =
-            body instanceof Uint8Array ? body : encodeText(typeof body === 'string' ? body : body === null ? '' : JSON.stringify(body));
+            body instanceof Uint8Array
+              ? body
+              : encodeText(typeof body === 'string' ? body : body === null ? '' : JSON.stringify(body));
           const done = core.handle(
             { method, server, header: (name) => all[name], body: bytes, signal: sink.gone.signal },
             sink,
@@ -206,7 +225,12 @@ export async function createRig(options: Omit<BackendOptions, 'clock'> & { reado
       const request = (await backend.inbound(partition)).at(-1);
       if (request === undefined) throw new TypeError('initialize is not in the log');
       await backend.recordSession(session, version);
-      await backend.say(session, { kind: 'request', at: request.offset }, { jsonrpc: '2.0', id: 0, result: {} }, { end: true });
+      await backend.say(
+        session,
+        { kind: 'request', at: request.offset },
+        { jsonrpc: '2.0', id: 0, result: {} },
+        { end: true },
+      );
       await time.run(exchange.done);
       return session;
     },

@@ -223,8 +223,9 @@ export class ClientCalls {
       case 'fail-owner-lost':
         this.#count('owner-lost');
         this.#settle(session, call, ownerLostError(action.mayHaveRun));
-        // A session that did not begin cannot go on.
-        if (call.message.method === 'initialize') void this.#life.end(session.key, 'owner-lost');
+        // A session that did not begin cannot go on; one that is recorded began, if nothing says that it did not.
+        if (call.message.method === 'initialize' && (isKnown || session.record === null))
+          void this.#life.end(session.key, 'owner-lost');
         return;
       case 'dispatch':
         // The session begins with this very request.

@@ -130,7 +130,10 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
     return held.read(start, Number.MAX_SAFE_INTEGER).records;
   };
   const accepted = (): EventRecord[] => {
-    const claims = new ClaimHistory(meta.epoch() ?? '');
+    const epoch = meta.epoch() ?? '';
+    // What was evicted is known from the newest hint.
+    const hint = store.partition(EVENTS).bounds().start > 0 ? meta.hint(epoch, 0) : null;
+    const claims = new ClaimHistory(epoch, hint?.claims ?? [], hint?.worker ?? '');
     return records(EVENTS)
       .map(readEventRecord)
       .filter((event): event is EventRecord => !('unreadable' in event) && claims.fold(event) === 'accepted');

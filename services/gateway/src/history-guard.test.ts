@@ -1,0 +1,158 @@
+import type { Appended, Log } from '@throughline/log';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { keyOf, progress } from './testing/backend.ts';
+import { call, createRig } from './testing/core-rig.ts';
+import type { Peer, Rig } from './testing/core-rig.ts';
+
+let rig: Rig;
+beforeEach(async () => {
+  rig = await createRig();
+  await rig.backend.startWorker();
+});
+afterEach(() => rig.stop());
+
+/** A gateway whose appends to `topic` are acknowledged where `place` says. */
+async function gatewayWith(topic: 'inbound' | 'events', place: (offset: number) => number): Promise<Peer> {
+  return rig.gateway({}, (log): Log => ({
+    ...log,
+    async append(to, records): Promise<Appended> {
+      const appended = await log.append(to, records);
+      return to.topic === topic ? { ...appended, offsets: appended.offsets.map(place) } : appended;
+    },
+  }));
+}
+
+const epochs = async (): Promise<number> =>
+  (await rig.backend.read('meta')).filter(({ key }) => new TextDecoder().decode(key ?? undefined).startsWith('epoch/'))
+    .length;
+
+describe('proof of a broken history', () => {
+  it('[GW-BREAK] an ack at or below an earlier one makes a new epoch, and nothing is served before it is in force', async () => {
+    let shift = 0;
+    const peer = await gatewayWith('inbound', (offset) => offset - shift);
+    const session = await rig.open(peer);
+    expect((await peer.post(session, call(1))).sink.status).toBe(200);
+    shift = 1;
+    const broken = await peer.post(session, call(2));
+    expect(broken.sink.status).toBe(503);
+    expect(broken.sink.headers['Retry-After']).toBe('1');
+    expect(broken.json()).toMatchObject({ id: 2, error: { data: { code: 'LOG_UNAVAILABLE' } } });
+    await rig.time.settle();
+    expect(await epochs()).toBe(2);
+    expect((await peer.post(session, call(3))).sink.status).toBe(404);
+    expect(rig.logs.filter(({ level }) => level === 'error')).toMatchObject([
+      { fields: { topic: 'inbound', partition: 0, acked: 1, highest: 1 } },
+    ]);
+  });
+
+  it('[GW-BREAK] an attachment acknowledged at or below what was read is proof as well', async () => {
+    const peer = await gatewayWith('events', () => 0);
+    const session = await rig.open(peer);
+    expect((await peer.get(session)).sink.status).toBe(503);
+    await rig.time.settle();
+    expect(await epochs()).toBe(2);
+    expect(peer.core.isReady()).toBe(true);
+  });
+
+  it('[GW-BREAK] while the new epoch cannot be recorded every request is 503, streams stay open, and it is tried again', async () => {
+    let isDeaf = true;
+    let shift = 0;
+    const peer = await rig.gateway({}, (log) => ({
+      ...log,
+      async append(to, records) {
+        if (to.topic === 'meta' && isDeaf) rig.backend.log.controls.failAppends('refused');
+        const appending = rig.backend.log.append(to, records);
+        rig.backend.log.controls.failAppends(null);
+        const appended = await appending;
+        return to.topic === 'inbound'
+          ? { ...appended, offsets: appended.offsets.map((offset) => offset - shift) }
+          : appended;
+      },
+    }));
+    const session = await rig.open(peer);
+    const standalone = await peer.get(session);
+    shift = 1;
+    await peer.post(session, call(1));
+    shift = 0;
+    expect(peer.core.isReady()).toBe(false);
+    for (const exchange of [
+      await peer.post(session, call(2)),
+      await peer.get(session),
+      await peer.send('DELETE', null, { session }),
+    ])
+      expect(exchange.sink.status).toBe(503);
+    await rig.time.advance(5000);
+    expect(standalone.sink.isEnded).toBe(false);
+    expect(await epochs()).toBe(1);
+    isDeaf = false;
+    await rig.time.advance(1000);
+    expect(await epochs()).toBe(2);
+    expect(peer.core.isReady()).toBe(true);
+    expect(standalone.sink.isEnded).toBe(true);
+    expect((await peer.post(session, call(3))).sink.status).toBe(404);
+    await rig.time.advance(10_000);
+    expect(await epochs()).toBe(2);
+  });
+
+  it('[GW-BREAK] appends that overtake each other prove nothing', async () => {
+    const acks: (() => void)[] = [];
+    const peer = await rig.gateway({}, (log) => ({
+      ...log,
+      async append(to, records) {
+        const appended = await log.append(to, records);
+        if (acks.length < 3 && to.topic === 'inbound') await new Promise<void>((resolve) => acks.push(resolve));
+        return appended;
+      },
+    }));
+    const opener = await rig.gateway();
+    const session = await rig.open(opener);
+    const posts = [
+      await peer.post(session, call(1)),
+      await peer.post(session, call(2)),
+      await peer.post(session, call(3)),
+    ];
+    for (const ack of acks.toReversed()) {
+      ack();
+      await rig.time.settle();
+    }
+    expect(posts.map(({ sink }) => sink.status)).toEqual([200, 200, 200]);
+    expect(await epochs()).toBe(1);
+  });
+
+  it('[GW-BREAK] what a gateway has not read or been told proves nothing: appends of others, cursors, views that lag', async () => {
+    const first = await rig.gateway();
+    const session = await rig.open(first);
+    const second = await rig.gateway();
+    for (let id = 0; id < 5; id++) {
+      await first.post(session, call(`a${id}`));
+      await second.post(session, call(`b${id}`));
+      await first.get(session, 'aaaaaaaaaa.0.999999.r0~0.1.AAAAAAAAAAAAAAAAAAAAAA');
+      await rig.backend.say(session, 's', progress(id));
+    }
+    expect(await epochs()).toBe(1);
+    expect(keyOf(session).epoch).toBe('aaaaaaaaaa');
+  });
+
+  it('[GW-BREAK] an ack that comes after the deadline is judged too', async () => {
+    let ack = (): void => undefined;
+    let isLate = false;
+    const peer = await rig.gateway({ appendTimeoutMs: 1000 }, (log) => ({
+      ...log,
+      async append(to, records) {
+        const appended = await log.append(to, records);
+        if (!isLate || to.topic !== 'inbound') return appended;
+        await new Promise<void>((resolve) => (ack = resolve));
+        return { ...appended, offsets: [0] };
+      },
+    }));
+    const session = await rig.open(peer);
+    isLate = true;
+    const exchange = await peer.post(session, call(1));
+    await rig.time.advance(1000);
+    expect(exchange.sink.status).toBe(504);
+    expect(await epochs()).toBe(1);
+    ack();
+    await rig.time.settle();
+    expect(await epochs()).toBe(2);
+  });
+});

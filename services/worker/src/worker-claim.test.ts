@@ -1,0 +1,515 @@
+/** Who owns a partition, and how it is handed on. */
+import { afterEach, describe, expect, it } from 'vitest';
+import type { Log } from '@throughline/log';
+import { LogError } from '@throughline/log';
+import type { MemoryLog } from '@throughline/log/memory';
+import { decodeText, EVENT_TYPE, makeRecord, readCheckpoint, readWorkerRecord } from '@throughline/protocol';
+import type { EventRecord } from '@throughline/protocol';
+import { errorOf, textOf } from './testing/messages.ts';
+import { EVENTS, META, openBench } from './testing/worker-bench.ts';
+import type { Bench, WorkerChoice } from './testing/worker-bench.ts';
+
+let bench: Bench;
+afterEach(() => bench.dispose());
+
+const QUICK: WorkerChoice = { config: { heartbeatMs: 100, deadAfterMs: 400, drainMs: 2000 } };
+const ofType = (type: EventRecord['body']['type']): readonly EventRecord[] =>
+  bench.accepted().filter(({ body }) => body.type === type);
+const heartbeats = (): readonly (ReturnType<typeof readWorkerRecord> & object)[] =>
+  bench.records(META).flatMap((record) => {
+    const read = decodeText(record.key!).startsWith('worker/') ? readWorkerRecord(record) : null;
+    return read === null ? [] : [read];
+  });
+
+describe('a claim', () => {
+  it('[WRK-CLAIM] names the claim in force and lists the valid ones, and only then the worker owns', async () => {
+    bench = await openBench(1);
+    const first = await bench.start(QUICK);
+    expect(first.worker.owned()).toEqual([0]);
+    first.crash();
+    const second = await bench.start(QUICK);
+    await bench.until(() => second.worker.owned().length === 1);
+    const [a, b] = ofType('claimed');
+    expect([a?.body, b?.body]).toMatchObject([{ predecessor: null }, { predecessor: a?.offset }]);
+    expect(JSON.parse(decodeText(b!.record.value!))).toEqual({ claims: [a?.offset] });
+  });
+
+  it('[WRK-CLAIM] that another forestalled is void, and is tried again when its turn comes', async () => {
+    bench = await openBench(2);
+    let rival = true;
+    const { started } = bench.starting({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        append: async (to, records) => {
+          if (rival && to.topic === 'events') {
+            rival = false;
+            await log.append(EVENTS, [claim('rival', null)]);
+          }
+          return log.append(to, records);
+        },
+      }),
+    });
+    const worker = await bench.time.run(started);
+    await bench.until(() => worker.owned().length === 1);
+    expect(ofType('claimed').map(({ body }) => (body.type === 'claimed' ? body.worker : ''))).toEqual([
+      'rival',
+      worker.name,
+    ]);
+    expect(bench.records(EVENTS).filter((record) => typeOf(record.headers) === EVENT_TYPE.claimed)).toHaveLength(3);
+    await bench.time.run(worker.stop());
+  });
+
+  it('[WRK-CLAIM] whose append has an unknown outcome is settled by reading the log', async () => {
+    bench = await openBench(3);
+    for (const fault of ['unknown-stored', 'unknown-lost'] as const) {
+      let isFirst = true;
+      const { started, log } = bench.starting({
+        ...QUICK,
+        wrap: (own) => ({
+          ...own,
+          append: (to, records) => {
+            own.failAppends(to.topic === 'events' && isFirst ? fault : null);
+            if (to.topic === 'events') isFirst = false;
+            return own.append(to, records);
+          },
+        }),
+      });
+      const worker = await bench.time.run(started);
+      expect(worker.owned()).toEqual([0]);
+      await bench.time.run(worker.stop());
+      log.crash();
+    }
+  });
+
+  it('[WRK-CLAIM] a worker that lost its partition while it stays assigned claims it again', async () => {
+    bench = await openBench(4);
+    const { worker } = await bench.start(QUICK);
+    const [own] = ofType('claimed');
+    await bench.log.append(EVENTS, [claim('rival', own!.offset)]);
+    await bench.until(() => ofType('claimed').length === 3);
+    await bench.until(() => worker.owned().length === 1);
+  });
+
+  it('[WRK-CLAIM] a worker without a partition is ready, and takes one when it gets it', async () => {
+    bench = await openBench(5);
+    const first = await bench.start(QUICK);
+    const spare = await bench.start(QUICK);
+    expect(spare.worker.owned()).toEqual([]);
+    await bench.time.run(first.worker.stop());
+    await bench.until(() => spare.worker.owned().length === 1);
+  });
+});
+
+describe('succession', () => {
+  it('[WRK-SUCCESSION] a living owner is waited for, whoever is assigned', async () => {
+    bench = await openBench(6);
+    const first = await bench.start(QUICK);
+    await bench.open('k');
+    bench.store.controls.expireMember('workers', first.worker.name);
+    const second = await bench.start(QUICK);
+    const at = await bench.call('k', 1, 'effect', { token: 't' });
+    await bench.ended(at);
+    expect(bench.runs).toHaveLength(1);
+    expect(first.worker.owned().length + second.worker.owned().length).toBeLessThanOrEqual(1);
+  });
+
+  it('[WRK-SUCCESSION] a worker that slept reads the heartbeats it missed before it takes an owner for dead', async () => {
+    bench = await openBench(7);
+    const first = await bench.start(QUICK);
+    const second = bench.starting(QUICK);
+    await bench.time.run(second.started);
+    bench.time.pause(second.process);
+    await bench.time.advance(10_000);
+    bench.store.controls.expireMember('workers', first.worker.name);
+    bench.time.resume(second.process);
+    await bench.time.advance(300);
+    const [, ...others] = ofType('claimed');
+    for (const other of others) {
+      const before = bench.accepted().filter(({ offset, body }) => offset < other.offset && body.type === 'released');
+      expect(before.length).toBeGreaterThan(0);
+    }
+    await bench.time.run((await second.started).stop());
+  });
+
+  it('[WRK-SUCCESSION] an owner whose heartbeats stopped is replaced, and what it writes later is fenced', async () => {
+    bench = await openBench(8);
+    const first = await bench.start(QUICK);
+    await bench.open('k');
+    await bench.call('k', 1, 'effect', { ms: 3000, token: 'old' });
+    await bench.until(() => bench.runs.length === 1);
+    bench.time.pause(first.process);
+    const second = await bench.start(QUICK);
+    await bench.until(() => second.worker.owned().length === 1);
+    const late = await bench.call('k', 2, 'effect', { token: 'new' });
+    bench.time.resume(first.process);
+    await bench.ended(late);
+    await bench.time.advance(10_000);
+    expect(bench.runs.map(({ worker, token }) => `${worker} ${token}`)).toEqual(['worker-1 old', 'worker-2 new']);
+    expect(bench.stream('r2')).toMatchObject({ ends: 1, late: 0 });
+    expect(first.worker.owned()).toEqual([]);
+  });
+
+  it('[WRK-END] a paused owner that wakes up ends no session of its successor', async () => {
+    bench = await openBench(9);
+    const choice: WorkerChoice = { ...QUICK, idleTtl: 60 };
+    const first = await bench.start(choice);
+    await bench.open('k');
+    bench.time.pause(first.process);
+    const second = await bench.start(choice);
+    for (let id = 1; id <= 5; id++) {
+      await bench.ended(await bench.call('k', id, 'effect'));
+      await bench.time.advance(30_000);
+    }
+    bench.time.resume(first.process);
+    await bench.time.advance(20_000);
+    expect(bench.session('k').endReason).toBeNull();
+    expect(second.worker.owned()).toEqual([0]);
+  });
+
+  it('[WRK-RESTORE] a record that a former owner wrote late is written over again', async () => {
+    bench = await openBench(10);
+    await bench.start(QUICK);
+    await bench.open('k');
+    const record = bench.session('k').record!;
+    const stale = JSON.stringify({ ...record, initialized: false, logLevel: 'debug' });
+    await bench.log.append({ topic: 'sessions', partition: 0 }, [
+      makeRecord('session', 'k', stale, { server: 'demo' }),
+    ]);
+    await bench.until(() => bench.session('k').record?.logLevel === null);
+    expect(bench.session('k').record).toEqual(record);
+  });
+});
+
+describe('heartbeats', () => {
+  it('[WRK-HEARTBEAT] name the partitions that take new sessions, and end with a tombstone', async () => {
+    bench = await openBench(11);
+    const { worker } = await bench.start(QUICK);
+    await bench.until(() => heartbeats().at(-1)?.partitions.length === 1);
+    expect(heartbeats().at(-1)).toMatchObject({
+      worker: worker.name,
+      epoch: bench.epoch(),
+      partitions: [0],
+      leaving: false,
+    });
+    await bench.time.run(worker.stop());
+    const last = bench.records(META).at(-1)!;
+    expect([decodeText(last.key!), last.value]).toEqual([`worker/${worker.name}`, null]);
+    expect(heartbeats().at(-1)).toMatchObject({ partitions: [], leaving: true });
+  });
+
+  it('[WRK-HEARTBEAT] name no partition while the worker hosts as many sessions as it may', async () => {
+    bench = await openBench(12);
+    await bench.start({ ...QUICK, maxSessions: 1 });
+    await bench.open('k');
+    await bench.until(() => heartbeats().at(-1)?.partitions.length === 0);
+    await bench.end('k');
+    await bench.until(() => heartbeats().at(-1)?.partitions.length === 1);
+  });
+
+  it('[WRK-HEARTBEAT] do not pile up while the log does not answer', async () => {
+    bench = await openBench(13);
+    let waiting = 0;
+    let isStuck = false;
+    await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) => {
+          if (!isStuck || to.topic !== 'meta') return log.append(to, records);
+          waiting++;
+          return new Promise(() => undefined);
+        },
+      }),
+    });
+    isStuck = true;
+    await bench.time.advance(4000);
+    expect(waiting).toBeLessThan(15);
+  });
+});
+
+describe('leaving', () => {
+  it('[WRK-LEAVE] what runs is finished, then the last checkpoint and the release stand in the log', async () => {
+    bench = await openBench(14);
+    const { worker } = await bench.start(QUICK);
+    await bench.open('k');
+    const at = await bench.call('k', 1, 'effect', { ms: 1000 });
+    await bench.until(() => bench.runs.length === 1);
+    await bench.time.run(worker.stop());
+    expect(textOf(bench.stream(`r${at}`).messages[0])).toBe('effect ');
+    const last = bench.accepted().slice(-2);
+    expect(last.map(({ body }) => body.type)).toEqual(['checkpoint', 'released']);
+    expect(readCheckpoint(last[0]!.record)?.open).toEqual([]);
+  });
+
+  it('[WRK-LEAVE] requests that come meanwhile, or wait, are left to the successor, which runs them once', async () => {
+    bench = await openBench(15);
+    const choice: WorkerChoice = { config: { ...QUICK.config, maxRunningPerSession: 1 } };
+    const first = await bench.start(choice);
+    await bench.open('k');
+    const running = await bench.call('k', 1, 'effect', { ms: 1000, token: 'a' });
+    const waiting = await bench.call('k', 2, 'effect', { token: 'b' });
+    await bench.until(() => bench.runs.length === 1);
+    const stopped = first.worker.stop();
+    await bench.time.advance(100);
+    const late = await bench.call('k', 3, 'effect', { token: 'c' });
+    const second = await bench.start(choice);
+    await bench.time.run(stopped);
+    for (const at of [running, waiting, late]) expect(textOf((await bench.ended(at)).messages[0])).toMatch(/^effect/);
+    expect(bench.runs.map(({ token, worker }) => `${token} ${worker}`)).toEqual([
+      'a worker-1',
+      'b worker-2',
+      'c worker-2',
+    ]);
+    expect(second.worker.owned()).toEqual([0]);
+  });
+
+  it('[WRK-LEAVE] an answer of the client and a cancel still pass while what runs is finished', async () => {
+    bench = await openBench(16);
+    const { worker, host } = await bench.start(QUICK);
+    await bench.open('k');
+    const asked = await bench.call('k', 1, 'ask');
+    const hung = await bench.call('k', 2, 'hang');
+    await bench.until(() => bench.stream(`r${asked}`).messages.length === 1 && bench.runs.length === 2);
+    const stopped = worker.stop();
+    await bench.time.advance(100);
+    const id = (bench.stream(`r${asked}`).messages[0] as { id: string }).id;
+    await bench.post('k', { jsonrpc: '2.0', id, result: {} });
+    await bench.post('k', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } });
+    await bench.time.run(stopped);
+    expect(bench.stream(`r${hung}`)).toEqual({ messages: [], ends: 1, late: 0 });
+    expect(host.opened[0]?.methods.slice(-2)).toEqual(['response', 'notifications/cancelled']);
+  });
+
+  it('[WRK-LEAVE] what does not finish in time is cut short before the release, and fails explicitly', async () => {
+    bench = await openBench(17);
+    const first = await bench.start(QUICK);
+    await bench.open('k');
+    const at = await bench.call('k', 1, 'hang');
+    await bench.until(() => bench.runs.length === 1);
+    await bench.time.run(first.worker.stop());
+    expect(first.host.opened[0]?.isClosed).toBe(true);
+    await bench.start(QUICK);
+    expect(errorOf((await bench.ended(at)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(bench.runs).toHaveLength(1);
+  });
+
+  it('[WRK-LEAVE] without time to drain the partition is released all the same', async () => {
+    bench = await openBench(18);
+    const first = await bench.start({ config: { ...QUICK.config, drainMs: 0 } });
+    await bench.time.run(first.worker.stop());
+    expect(ofType('released')).toHaveLength(1);
+  });
+
+  it('[WRK-LEAVE] a worker that stops at once is not waited for', async () => {
+    bench = await openBench(19);
+    const first = await bench.start({ config: { ...QUICK.config, deadAfterMs: 60_000 } });
+    await bench.time.run(first.worker.stop({ drain: false }));
+    const since = bench.time.nowMs();
+    const second = await bench.start(QUICK);
+    await bench.until(() => second.worker.owned().length === 1);
+    expect(bench.time.nowMs() - since).toBeLessThan(5000);
+  });
+
+  it('[WRK-LEAVE] a partition that is taken away and given back is claimed after it was released', async () => {
+    bench = await openBench(20);
+    let assign = (_assigned: readonly number[]): void => undefined;
+    const { worker } = await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        join: (options) => {
+          assign = options.onChange;
+          return log.join(options);
+        },
+      }),
+    });
+    await bench.open('k');
+    const at = await bench.call('k', 1, 'effect', { ms: 1000 });
+    await bench.until(() => bench.runs.length === 1);
+    assign([]);
+    await bench.until(() => worker.owned().length === 0);
+    assign([0]);
+    await bench.until(() => worker.owned().length === 1);
+    expect(textOf(bench.stream(`r${at}`).messages[0])).toBe('effect ');
+    const order = bench
+      .accepted()
+      .flatMap(({ body }) => (['claimed', 'released'].includes(body.type) ? [body.type] : []));
+    expect(order).toEqual(['claimed', 'released', 'claimed']);
+  });
+
+  it('[WRK-LEAVE] a worker that is stopped while it claims leaves nothing that its successor waits for', async () => {
+    bench = await openBench(21);
+    let isHeld = false;
+    const { started } = bench.starting({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        read: (from, position, options) =>
+          isHeld && from.topic === 'events' ? waits(options?.signal) : log.read(from, position, options),
+        append: (to, records) => {
+          if (to.topic === 'events') isHeld = true;
+          return log.append(to, records);
+        },
+      }),
+    });
+    await bench.until(() => ofType('claimed').length === 1);
+    bench.store.controls.expireMember('workers', 'nobody');
+    const worker = await bench.time.run(started);
+    isHeld = false;
+    await bench.time.run(worker.stop());
+    const second = await bench.start(QUICK);
+    expect(second.worker.owned()).toEqual([0]);
+  });
+
+  it('[WRK-LEAVE] a stop comes to its end though the log answers no append', async () => {
+    bench = await openBench(22);
+    let isStuck = false;
+    const { worker } = await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) => (isStuck ? new Promise(() => undefined) : log.append(to, records)),
+      }),
+    });
+    await bench.open('k');
+    isStuck = true;
+    await bench.call('k', 1, 'effect');
+    await bench.time.run(worker.stop(), 30_000);
+    expect(worker.owned()).toEqual([]);
+  });
+
+  it('[WRK-LEAVE] a partition that was lost while it was left is released before others wait for ever', async () => {
+    bench = await openBench(23, { partitions: 2 });
+    let own: MemoryLog | null = null;
+    const first = await bench.start({
+      ...QUICK,
+      wrap: (log): Log => {
+        own = log;
+        return log;
+      },
+    });
+    await bench.until(() => first.worker.owned().length === 2);
+    const second = bench.starting(QUICK);
+    await bench.until(() => first.worker.owned().length === 1);
+    own!.failAppends('unknown-lost');
+    await bench.time.advance(300);
+    own!.failAppends(null);
+    const worker = await bench.time.run(second.started);
+    await bench.until(() => worker.owned().length === 1 && first.worker.owned().length === 1);
+    await bench.time.run(worker.stop());
+  });
+});
+
+describe('checkpoints', () => {
+  it('[WRK-CHECKPOINT] come every few seconds when something happens, and at an eighth of retention when nothing does', async () => {
+    bench = await openBench(24, { retentionMs: 80_000 });
+    await bench.start({ config: { ...QUICK.config, checkpointMs: 1000 } });
+    await bench.open('k');
+    await bench.time.advance(1000);
+    const before = ofType('checkpoint').length;
+    for (let id = 1; id <= 5; id++) {
+      await bench.call('k', id, 'effect');
+      await bench.time.advance(1000);
+    }
+    expect(ofType('checkpoint').length - before).toBe(5);
+    await bench.time.advance(2000);
+    const idle = ofType('checkpoint').length;
+    await bench.time.advance(60_000);
+    const times = ofType('checkpoint')
+      .slice(idle)
+      .map(({ record }) => record.timestampMs);
+    expect(times.length).toBeGreaterThanOrEqual(6);
+    for (const [index, ms] of times.entries())
+      if (index > 0) expect(ms - times[index - 1]!).toBeLessThanOrEqual(10_000);
+  });
+
+  it('[WRK-CHECKPOINT] are told in meta only after they were accepted', async () => {
+    bench = await openBench(25);
+    let isBlind = false;
+    await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        read: (from, position, options) =>
+          isBlind && from.topic === 'events' ? waits(options?.signal) : log.read(from, position, options),
+      }),
+    });
+    await bench.open('k');
+    const hints = (): number =>
+      bench.records(META).filter(({ key }) => decodeText(key!).startsWith('checkpoint/')).length;
+    await bench.time.advance(5000);
+    isBlind = true;
+    await bench.log.append(EVENTS, [makeRecord('stream.attached', 'k', null, { stream: 's', attachment: 'a' })]);
+    await bench.call('k', 1, 'lookup');
+    await bench.time.advance(10);
+    const [told, written] = [hints(), ofType('checkpoint').length];
+    await bench.time.advance(5000);
+    expect(ofType('checkpoint').length).toBe(written + 1);
+    expect(hints()).toBe(told);
+  });
+
+  it('[WRK-CHECKPOINT] list what is open, with whether it was started and anything was said', async () => {
+    bench = await openBench(26);
+    await bench.start({ config: { ...QUICK.config, maxRunningPerSession: 2 } });
+    await bench.open('k');
+    const a = await bench.call('k', 1, 'countdown', { count: 60, ms: 1000 });
+    const b = await bench.call('k', 2, 'hang');
+    const c = await bench.call('k', 3, 'effect');
+    await bench.time.advance(5000);
+    expect(readCheckpoint(ofType('checkpoint').at(-1)!.record)).toMatchObject({
+      inbound: c + 1,
+      open: [
+        { at: a, attempt: 1, sent: true },
+        { at: b, attempt: 1, sent: false },
+        { at: c, attempt: 0, sent: false },
+      ],
+    });
+  });
+
+  it('[WRK-CHECKPOINT] fit into a record: beyond what they can list requests are refused', async () => {
+    bench = await openBench(27, { maxRecordBytes: 2000 });
+    await bench.start(QUICK);
+    await bench.open('k');
+    const offsets = [];
+    for (let id = 1; id <= 60; id++) offsets.push(await bench.call('k', id, 'hang'));
+    await bench.time.advance(5000);
+    const refused = offsets.filter((at) => errorOf(bench.stream(`r${at}`).messages[0])?.code === 'CAPACITY');
+    expect(refused.length).toBe(60 - Math.floor(2000 / 64));
+    expect(readCheckpoint(ofType('checkpoint').at(-1)!.record)?.open).toHaveLength(Math.floor(2000 / 64));
+  });
+
+  it('[WRK-CHECKPOINT] one that is too large all the same stops nothing: the former one stays valid', async () => {
+    bench = await openBench(28, { maxRecordBytes: 400 });
+    const first = await bench.start({ config: { ...QUICK.config, checkpointMs: 1000 } });
+    // `initialize` fits, and so does each end; the list of ends in flight does not.
+    const before = ofType('checkpoint').length;
+    for (let index = 0; index < 40; index++) await bench.end(`session-with-a-rather-long-key-${index}`);
+    await bench.time.advance(3000);
+    expect(ofType('checkpoint').length).toBeGreaterThanOrEqual(before);
+    expect(first.worker.owned()).toEqual([0]);
+  });
+});
+
+function claim(worker: string, predecessor: number | null): ReturnType<typeof makeRecord> {
+  return makeRecord(EVENT_TYPE.claimed, null, '{}', {
+    predecessor: predecessor === null ? 'none' : String(predecessor),
+    worker,
+    epoch: bench.epoch(),
+  });
+}
+
+function typeOf(headers: readonly (readonly [string, Uint8Array])[]): string {
+  const type = headers.find(([name]) => name === 'type');
+  return type === undefined ? '' : decodeText(type[1]);
+}
+
+function waits(signal: AbortSignal | undefined): Promise<never> {
+  return new Promise((_resolve, reject) => {
+    const stop = (): void => {
+      reject(new LogError('ABORTED', 'aborted'));
+    };
+    signal?.addEventListener('abort', stop, { once: true });
+    if (signal?.aborted === true) stop();
+  });
+}
