@@ -8,6 +8,8 @@ const TESTS = [
   'tests/**',
   'libs/testkit/**',
   'libs/log/src/conformance/**',
+  '**/src/testing/**',
+  '**/src/host/testing/**',
   'examples/**',
   'benchmarks/**',
 ];

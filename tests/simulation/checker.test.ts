@@ -109,7 +109,14 @@ describe('the checker', () => {
           ...archive,
           events: archive.events.map((event) =>
             event.headers.some(([name]) => name === 'predecessor')
-              ? { ...event, ...makeRecord('owner.claimed', null, '{}', { predecessor: '77', worker: 'x', epoch: records.epochs[0]! }) }
+              ? {
+                  ...event,
+                  ...makeRecord('owner.claimed', null, '{}', {
+                    predecessor: '77',
+                    worker: 'x',
+                    epoch: records.epochs[0]!,
+                  }),
+                }
               : event,
           ),
         }));
@@ -135,7 +142,8 @@ describe('the checker', () => {
     expect(
       rulesOf((records) => {
         const exchange = longest(records);
-        for (const receipt of exchange.receipts) receipt.data = receipt.data.replace(/mark:[\w-]+/, 'mark:somebody-else');
+        for (const receipt of exchange.receipts)
+          receipt.data = receipt.data.replace(/mark:[\w-]+/, 'mark:somebody-else');
       }),
     ).toContain('SIM-SESSION');
   });

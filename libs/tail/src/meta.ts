@@ -39,6 +39,7 @@ export class Meta {
   readonly #listeners = new Set<(epoch: Epoch) => void>();
   readonly #changes = new Set<() => void>();
   readonly #view;
+  readonly #former = new Set<Epoch>();
   #epoch: Epoch | null = null;
 
   constructor(options: MetaOptions) {
@@ -57,6 +58,11 @@ export class Meta {
 
   epoch(): Epoch | null {
     return this.#epoch;
+  }
+
+  /** Whether `epoch` was in force once and is no more. One that is neither this nor in force may be newer than this view. */
+  isFormer(epoch: Epoch): boolean {
+    return this.#former.has(epoch);
   }
 
   /** Where a reader of `events[partition]` may begin in this epoch. */
@@ -134,6 +140,7 @@ export class Meta {
       const epoch =
         candidate === null ? this.#epoch : foldEpoch(this.#epoch, candidate, this.#log.description.clusterId);
       if (epoch !== null && epoch !== this.#epoch) {
+        if (this.#epoch !== null) this.#former.add(this.#epoch);
         this.#epoch = epoch;
         for (const listener of this.#listeners) listener(epoch);
       }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { accepts, authenticate, isAllowedHost, isAllowedOrigin, isJsonContent } from './admission.ts';
-import { RefusedError } from './answer-error.ts';
+import type { RefusedError } from './answer-error.ts';
 
 const LOOPBACK = { listen: { host: '127.0.0.1', port: 8080 }, allowedHosts: null, allowedOrigins: [] };
 const PUBLIC = { ...LOOPBACK, listen: { host: '0.0.0.0', port: 8080 } };

@@ -23,6 +23,8 @@ import { TakeoverLimit } from './takeover-limit.ts';
 export interface GatewayCore {
   /** Answers one exchange. Never rejects. */
   handle(request: GatewayRequest, sink: ResponseSink): Promise<void>;
+  /** Counts an exchange that was refused before it came here. */
+  countRefused(method: string, status: number): void;
   /** Started, epoch known, its history not proved broken, not draining. */
   isReady(): boolean;
   /** Not answered to their end: requests, and open streams. */
@@ -125,17 +127,21 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     cancelSweep = clock.setTimer(SWEEP_MS, sweep);
   });
 
+  const count = (method: string, status: number): void => {
+    metrics.add('throughline_gateway_requests_total', 1, { method, status: String(status) });
+  };
+
   return {
     async handle(request, sink) {
       const { method } = request;
       const leave = connections.enter();
       try {
-        const status = await route(context, request, sink);
-        metrics.add('throughline_gateway_requests_total', 1, { method, status: String(status) });
+        count(method, await route(context, request, sink));
       } finally {
         leave();
       }
     },
+    countRefused: count,
     isReady: () => !draining && !stopped && !guard.isBroken(),
     exchanges: () => connections.exchanges(),
     async drain() {
@@ -245,7 +251,7 @@ async function handleDelete(
   principal: string,
   sink: ResponseSink,
 ): Promise<number> {
-  const session = requireLiving(checkSession(context, request, principal));
+  const session = requireLiving(await checkSession(context, request, principal));
   versionOf(context, request, session);
   await endSession(context, session, 'deleted');
   return answerEmpty(sink, 204);

@@ -30,7 +30,7 @@ export async function handleGet(
       { headers: { Allow: 'POST' } },
     );
   }
-  const checked = checkSession(context, request, principal);
+  const checked = await checkSession(context, request, principal);
   const version = versionOf(context, request, checked.session);
   if (lastEventId !== '') return resume(context, { checked, version, sink, lastEventId, signal: request.signal });
   return openStandalone(context, { session: requireLiving(checked), version, sink, signal: request.signal });

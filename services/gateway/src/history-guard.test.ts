@@ -1,7 +1,7 @@
 import type { Appended, Log } from '@throughline/log';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { keyOf, progress } from './testing/backend.ts';
-import { call, createRig } from './testing/core-rig.ts';
+import { EPOCH, keyOf, OTHER_EPOCH, progress } from './testing/backend.ts';
+import { call, createRig, initialize } from './testing/core-rig.ts';
 import type { Peer, Rig } from './testing/core-rig.ts';
 
 let rig: Rig;
@@ -131,6 +131,19 @@ describe('proof of a broken history', () => {
     }
     expect(await epochs()).toBe(1);
     expect(keyOf(session).epoch).toBe('aaaaaaaaaa');
+  });
+
+  it('[GW-BREAK] offsets of a former history prove nothing about the new one', async () => {
+    let shift = 0;
+    const peer = await gatewayWith('inbound', (offset) => offset - shift);
+    const session = await rig.open(peer);
+    for (let id = 0; id < 5; id++) await peer.post(session, call(id));
+    await rig.backend.rotateEpoch(OTHER_EPOCH, EPOCH);
+    await rig.backend.heartbeat({ epoch: OTHER_EPOCH, partitions: [0], beat: 2 });
+    await rig.time.settle();
+    shift = 6;
+    expect((await peer.send('POST', initialize('2025-11-25'))).sink.status).toBe(200);
+    expect(await epochs()).toBe(2);
   });
 
   it('[GW-BREAK] an ack that comes after the deadline is judged too', async () => {

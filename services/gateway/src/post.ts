@@ -25,7 +25,7 @@ import { accepts, isJsonContent } from './admission.ts';
 import { choosePartition } from './choose-partition.ts';
 import { idOf, parseClientBody, requestIdsOf, requestsOf } from './client-body.ts';
 import type { ClientBody } from './client-body.ts';
-import { appendForClient, tailOf } from './context.ts';
+import { appendForClient, refuseBroken, tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
@@ -61,7 +61,7 @@ async function takeIn(
     const initialize = requestsOf(body).find((message) => message.method === 'initialize');
     const checked =
       initialize === undefined
-        ? existingSession(context, request, principal, body)
+        ? await existingSession(context, request, principal, body)
         : await newSession(context, request, principal, body, initialize);
     return await append(context, { request, body, sink, ...checked });
   } catch (error) {
@@ -75,13 +75,13 @@ interface SessionAndVersion {
   readonly version: string;
 }
 
-function existingSession(
+async function existingSession(
   context: GatewayContext,
   request: GatewayRequest,
   principal: string,
   body: ClientBody,
-): SessionAndVersion {
-  const session = requireLiving(checkSession(context, request, principal));
+): Promise<SessionAndVersion> {
+  const session = requireLiving(await checkSession(context, request, principal));
   const version = versionOf(context, request, session);
   if (body.isBatch && !canBatch(version))
     refuse('INVALID_REQUEST', `MCP ${version} has no batches: send one message a POST`);
@@ -143,6 +143,8 @@ async function append(context: GatewayContext, incoming: Incoming): Promise<SseS
   if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
   try {
     const tail = await tailOf(context, to.partition, request.signal);
+    // A session that was made while the epoch changed would be over before it begins.
+    if (context.current().epoch !== session.id.epoch) return refuseBroken();
     const after = tail.position();
     const anchor = tail.last();
     if (anchor === null) return refuse('NO_OWNER', 'No worker has served this partition yet; try again');

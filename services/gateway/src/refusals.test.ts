@@ -235,6 +235,26 @@ describe('refusals', () => {
     expect((await small.post(session, call(3))).sink.status).toBe(200);
   });
 
+  it('[GW-LIMIT] a request that fails gives its place back', async () => {
+    const small = await rig.gateway({ maxConnections: 1 });
+    const session = await rig.open(small);
+    rig.backend.log.controls.failAppends('refused');
+    for (let run = 0; run < 3; run++) {
+      const failed = [
+        await small.post(session, call(1)),
+        await small.get(session),
+        await small.get(session, 'nonsense'),
+      ];
+      expect(failed.map((exchange) => exchange.json().error?.data['code'])).toEqual([
+        'LOG_UNAVAILABLE',
+        'LOG_UNAVAILABLE',
+        'CURSOR_MALFORMED',
+      ]);
+    }
+    rig.backend.log.controls.failAppends(null);
+    expect((await small.post(session, call(1))).sink.status).toBe(200);
+  });
+
   it('[GW-LIMIT] requests that arrive at once do not exceed the connections', async () => {
     const small = await rig.gateway({ maxConnections: 3 });
     const session = await rig.open(small);

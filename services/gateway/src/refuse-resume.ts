@@ -9,7 +9,8 @@ import { CLIENT_GONE } from './exchange.ts';
 import type { ResponseSink } from './exchange.ts';
 import { pendingRequests } from './pending-requests.ts';
 import type { CheckedSession } from './session-check.ts';
-import { sseHead, terminalEvents } from './stream.ts';
+import { sseHead } from './stream.ts';
+import { terminalEvents } from './terminal-events.ts';
 
 export interface Resume {
   readonly checked: CheckedSession;

@@ -1,5 +1,7 @@
 /** The session that a request names: verified by its own mac, age, epoch and end, with no look-up elsewhere. SPEC: GW-SESSION, GW-VERSION, GW-ENDED. */
 import { BATCH_VERSION, HTTP_HEADER, isAcceptedVersion, LEGACY_VERSIONS, verifySessionId } from '@throughline/protocol';
+import type { Epoch } from '@throughline/protocol';
+import { deadline } from '@throughline/log';
 import { refuse } from './answer-error.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest } from './exchange.ts';
@@ -15,9 +17,13 @@ const NOT_FOUND = 'No such session; start a new one with initialize';
 
 /**
  * Refusals: `SESSION_REQUIRED` without the header, `SESSION_NOT_FOUND` if the id was not signed here for this principal
- * and server, or is past its maximum life. Whether an ended session matters is the caller's question.
+ * and server, or is past its maximum life, `LOG_UNAVAILABLE`. Whether an ended session matters is the caller's question.
  */
-export function checkSession(context: GatewayContext, request: GatewayRequest, principal: string): CheckedSession {
+export async function checkSession(
+  context: GatewayContext,
+  request: GatewayRequest,
+  principal: string,
+): Promise<CheckedSession> {
   const text = request.header(HTTP_HEADER.sessionId.toLowerCase());
   if (text === undefined || text === '')
     return refuse(
@@ -28,8 +34,25 @@ export function checkSession(context: GatewayContext, request: GatewayRequest, p
   if (id === null || id.partition >= context.log.description.partitions) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   if (context.clock.wallMs() - id.createdMs > context.config.maxLifeMs) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   const session = { text, id, principal, server: request.server };
+  await learnEpoch(context, id.epoch, request.signal);
   if (id.epoch !== context.current().epoch) return { session, state: 'former-epoch' };
   return { session, state: context.directory.hasEnded(id.partition, id.key) ? 'ended' : 'lives' };
+}
+
+/**
+ * A session of an epoch that this gateway has not heard of was made by a gateway that knows more: to take it for a
+ * former one would end what lives. So `meta` is read up to now before anything is said.
+ */
+async function learnEpoch(context: GatewayContext, epoch: Epoch, signal: AbortSignal): Promise<void> {
+  if (epoch === context.current().epoch || context.meta.isFormer(epoch)) return;
+  const limit = deadline(context.clock, context.config.appendTimeoutMs, signal);
+  try {
+    await context.meta.sync(limit.signal);
+  } catch {
+    refuse('LOG_UNAVAILABLE', 'The log does not answer at the moment');
+  } finally {
+    limit.dispose();
+  }
 }
 
 export function requireLiving({ session, state }: CheckedSession): SessionRef {

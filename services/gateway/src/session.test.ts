@@ -90,11 +90,27 @@ describe('session ids', () => {
     expect((await peer.get(session)).sink.status).toBe(404);
   });
 
-  it('[GW-SESSION] a gateway is started only when it knows the sessions that ended', async () => {
+  it('[GW-ENDED] a gateway is started only when it knows the sessions that ended, however slow the log', async () => {
     const session = await rig.open(peer);
     await rig.backend.endSession(session);
-    const late = await rig.gateway();
+    const clock = rig.time.clock();
+    const late = await rig.gateway({}, (log) => ({
+      ...log,
+      async read(from, position, options) {
+        if (from.topic === 'sessions') await new Promise<void>((resolve) => clock.setTimer(1000, resolve));
+        return log.read(from, position, options);
+      },
+    }));
     expect(await statusOf(session, late)).toBe(404);
+  });
+
+  it('[GW-ENDED] a gateway whose log does not answer gives up its start after 30 s', async () => {
+    const mute = rig.gateway({}, (log) => ({
+      ...log,
+      bounds: (of) => (of.topic === 'sessions' ? new Promise(() => undefined) : log.bounds(of)),
+    }));
+    await expect(mute).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+    expect(rig.time.nowMs()).toBe(30_000);
   });
 });
 
@@ -201,5 +217,30 @@ describe('another epoch', () => {
     expect(exchange.sink.status).toBe(200);
     expect(keyOf(exchange.sink.headers['Mcp-Session-Id']!).epoch).toBe(OTHER_EPOCH);
     expect(encodeText(exchange.sink.headers['X-MCP-Replay-Epoch']!)).toEqual(encodeText(OTHER_EPOCH));
+  });
+});
+
+describe('an epoch that changes while a session is made', () => {
+  it('[GW-EPOCH] the session is refused with 503, and nothing of it is appended', async () => {
+    const hold: (() => void)[] = [];
+    let isHeld = false;
+    const slow = await rig.gateway({}, (log) => ({
+      ...log,
+      async bounds(of) {
+        if (of.topic === 'meta' && isHeld) await new Promise<void>((resolve) => hold.push(resolve));
+        return log.bounds(of);
+      },
+    }));
+    await rig.backend.heartbeat({ partitions: [], beat: 2 });
+    await rig.time.settle();
+    isHeld = true;
+    const exchange = await slow.send('POST', call(0, 'initialize', { protocolVersion: '2025-11-25' }));
+    expect(exchange.sink.status).toBe(0);
+    await rig.backend.heartbeat({ partitions: [0], beat: 3 });
+    await rig.backend.rotateEpoch(OTHER_EPOCH, EPOCH);
+    for (const go of hold) go();
+    await rig.time.run(exchange.done);
+    expect(exchange.sink.status).toBe(503);
+    expect(await rig.backend.inbound()).toEqual([]);
   });
 });

@@ -5,10 +5,14 @@ export function normalizeData(text: string): string {
   return text.includes('\r') ? text.replace(/\r\n?/g, '\n') : text;
 }
 
-/** An event with an id. `data` is normalized. Empty data moves the client's cursor and delivers nothing. */
-export function formatEvent(id: string, data: string): string {
-  if (!data.includes('\n')) return `id: ${id}\ndata: ${data}\n\n`;
-  return `id: ${id}\n${data
+/**
+ * An event. `data` is normalized. Empty data moves the client's cursor and delivers nothing.
+ * @param id `null`: the client's cursor stays where it is.
+ */
+export function formatEvent(id: string | null, data: string): string {
+  const head = id === null ? '' : `id: ${id}\n`;
+  if (!data.includes('\n')) return `${head}data: ${data}\n\n`;
+  return `${head}${data
     .split('\n')
     .map((line) => `data: ${line}\n`)
     .join('')}\n`;

@@ -8,8 +8,6 @@ import type { Following, Numbering } from '@throughline/history';
 import {
   anchorChecksum,
   canPrime,
-  classifyMessage,
-  decodeText,
   encodeText,
   errorResponse,
   formatEventId,
@@ -18,13 +16,16 @@ import {
   streamTag,
   wireError,
 } from '@throughline/protocol';
-import type { EventRecord, JsonRpcErrorObject, JsonRpcId, Offset, StreamLabel } from '@throughline/protocol';
+import type { JsonRpcErrorObject, JsonRpcId, Offset } from '@throughline/protocol';
 import type { CursorResult, PartitionTail, SessionCursor, TailEvent } from '@throughline/tail';
 import { RefusedError } from './answer-error.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { ResponseSink } from './exchange.ts';
-import { formatComment, formatEvent, formatPrimer, formatRetry, normalizeData } from './sse.ts';
+import { readMessage } from './read-message.ts';
+import { formatComment, formatEvent, formatPrimer, formatRetry } from './sse.ts';
+import { terminalEvents } from './terminal-events.ts';
+import type { TerminalId } from './terminal-events.ts';
 
 export interface StreamOptions {
   readonly session: SessionRef;
@@ -143,20 +144,16 @@ export class SseStream {
 
   async #pump(): Promise<void> {
     const { cursor, first } = this.#options;
-    const { clock, config } = this.#context;
     let result = first;
     for (;;) {
-      result ??= await cursor.next(
-        this.#stop.signal,
-        Math.max(0, this.#lastWriteMs + config.keepAliveMs - clock.monoMs()),
-      );
+      result ??= await cursor.next(this.#stop.signal, this.#silenceLeftMs());
       let go: boolean;
       switch (result.kind) {
         case 'events':
           go = await this.#take(result.events);
           break;
         case 'idle':
-          go = await this.#keepAlive();
+          go = await this.#breakSilence();
           break;
         case 'gap':
           go = await this.#refuseGap(result.start, result.end);
@@ -257,15 +254,25 @@ export class SseStream {
     this.#idSent();
   }
 
-  async #keepAlive(): Promise<boolean> {
+  /** Until something must be said though nothing has happened. */
+  #silenceLeftMs(): number {
     const { clock, config } = this.#context;
-    const passed = this.#options.cursor.passed();
-    // An id without data keeps an idle client's cursor ahead of retention; only what this connection has passed may be named.
-    if (passed !== null && canPrime(this.#options.version) && clock.monoMs() - this.#lastIdMs >= config.refreshMs) {
-      this.#moveCursor(this.#id(passed.offset, anchorChecksum(passed)));
-    } else {
-      this.#buffer += formatComment('keepalive');
+    const keepAliveAtMs = this.#lastWriteMs + config.keepAliveMs;
+    const refreshAtMs = canPrime(this.#options.version) ? this.#lastIdMs + config.refreshMs : Infinity;
+    return Math.max(0, Math.min(keepAliveAtMs, refreshAtMs) - clock.monoMs());
+  }
+
+  async #breakSilence(): Promise<boolean> {
+    const { clock, config } = this.#context;
+    const now = clock.monoMs();
+    if (canPrime(this.#options.version) && now >= this.#lastIdMs + config.refreshMs) {
+      // An id without data keeps an idle client's cursor ahead of retention; only what this connection has passed may be named.
+      const passed = this.#options.cursor.passed();
+      if (passed !== null) this.#moveCursor(this.#id(passed.offset, anchorChecksum(passed)));
+      this.#lastIdMs = now;
     }
+    if (now >= this.#lastWriteMs + config.keepAliveMs && this.#buffer === '')
+      this.#buffer += formatComment('keepalive');
     await this.#flush();
     return true;
   }
@@ -358,34 +365,3 @@ export class SseStream {
 
 /** Characters that wait to be written at most, beside the last event. */
 const FLUSH_LENGTH = 64 * 1024;
-
-interface TerminalId {
-  readonly epoch: string;
-  readonly partition: number;
-  readonly offset: Offset;
-  readonly stream: StreamLabel;
-  readonly tag: Uint8Array;
-}
-
-const NO_CHAIN = new Uint8Array(8);
-
-/** Errors that the gateway makes itself: one a pending request, under ids that end with `end`, so that resuming them gets 204. */
-export function terminalEvents(id: TerminalId, pending: readonly JsonRpcId[], error: JsonRpcErrorObject): string {
-  const eventId = formatEventId({ ...id, seq: 'end', crc: 0, chain: NO_CHAIN });
-  const ids = pending.length === 0 ? [null] : pending;
-  return ids.map((requestId) => formatEvent(eventId, JSON.stringify(errorResponse(requestId, error)))).join('');
-}
-
-/**
- * The payload of a message; `null` if the record holds none. What an owner wrote is JSON by construction; what a foreign
- * producer wrote is checked.
- */
-function readMessage({ record, owner }: EventRecord): string | null {
-  const text = record.value === null ? '' : decodeText(record.value);
-  if (owner !== null) return normalizeData(text);
-  try {
-    return 'fault' in classifyMessage(JSON.parse(text)) ? null : normalizeData(text);
-  } catch {
-    return null;
-  }
-}

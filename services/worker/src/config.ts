@@ -31,7 +31,7 @@ export const ServerSchema = z
   .refine(
     (server) => [server.module, server.stdio, server.upstream].filter((kind) => kind !== undefined).length === 1,
     {
-      message: 'exactly one of module, stdio, upstream is needed',
+      error: 'exactly one of module, stdio, upstream is needed',
     },
   );
 

@@ -180,6 +180,41 @@ describe('a repeated request over a takeover', () => {
     await bench.time.advance(5000);
     expect(bench.stream(`r${two}`)).toMatchObject({ ends: 1, late: 0 });
   });
+
+  it.each([0, 5000])(
+    '[WRK-ALIAS] of a request older than the window is not run, whenever its owner dies (%d ms on)',
+    async (ms) => {
+      bench = await openBench(14);
+      let isSlow = false;
+      const first = await bench.start({
+        ...QUICK,
+        // The alias is written, what follows it is not.
+        wrap: (log) => ({
+          ...log,
+          append: async (to, records) => {
+            if (isSlow && to.topic === 'events' && !records.some(isControl)) return new Promise(() => undefined);
+            return log.append(to, records);
+          },
+          read: (from, position, options) =>
+            isSlow && from.topic === 'events' && options?.waitMs === undefined
+              ? new Promise(() => undefined)
+              : log.read(from, position, options),
+        }),
+      });
+      await bench.open('k');
+      await bench.ended(await bench.call('k', 1, 'effect'));
+      // The owner remembers it for longer than the log has to.
+      await bench.time.advance(200_000);
+      isSlow = true;
+      const again = await bench.call('k', 1, 'effect');
+      await bench.until(() => bench.accepted().some(({ body }) => body.type === 'alias'));
+      await bench.time.advance(ms);
+      first.crash();
+      await bench.start(QUICK);
+      const { messages, ends } = await bench.ended(again);
+      expect([messages.length, ends, bench.runs.length]).toEqual([1, 1, 1]);
+    },
+  );
 });
 
 describe('a batch over a takeover', () => {
@@ -402,3 +437,6 @@ describe('when history is short', () => {
 
 const isEnd = (key: Uint8Array | null | undefined): boolean =>
   new TextDecoder().decode(key ?? undefined).endsWith('/end');
+
+const isControl = ({ headers }: { readonly headers: readonly (readonly [string, Uint8Array])[] }): boolean =>
+  headers.every(([name, value]) => name !== 'type' || new TextDecoder().decode(value) !== 'message');

@@ -59,17 +59,14 @@ class Judge {
         records.partitions.map((archive) => [`${epoch}/${archive.partition}`, readPartition(archive, epoch)] as const),
       ),
     );
-    this.#harms = new Set(
-      records.faults.flatMap((name) => (name in FAULTS ? [FAULTS[name as FaultName].harm] : [])),
-    );
+    this.#harms = new Set(records.faults.flatMap((name) => (name in FAULTS ? [FAULTS[name as FaultName].harm] : [])));
   }
 
   /** One connection: numbers, chain, ids and content of what came over it. */
   exchange(exchange: ExchangeRecord): void {
     const { session, receipts, number, status } = exchange;
     const where = `exchange ${number}`;
-    if (status !== 200 && receipts.length > 0)
-      this.#find('SIM-REFUSED', `${where}: status ${status}, and events came`);
+    if (status !== 200 && receipts.length > 0) this.#find('SIM-REFUSED', `${where}: status ${status}, and events came`);
     if (status === 500) this.#find('SIM-NO-BUGS', `${where}: status 500`);
     if (!exchange.isHonest) {
       this.#forged(exchange, where);
@@ -263,7 +260,10 @@ class Judge {
     const [epoch, partition] = session.split('.');
     if (id.epoch !== epoch || String(id.partition) !== partition)
       this.#find('SIM-SESSION', `${at}: an id of another partition or epoch than ${session}`);
-    const tag = createHash('sha256').update(`${session}\n${labelOf(id)}`).digest().subarray(0, 4);
+    const tag = createHash('sha256')
+      .update(`${session}\n${labelOf(id)}`)
+      .digest()
+      .subarray(0, 4);
     if (!tag.equals(id.tag)) this.#find('SIM-SESSION', `${at}: the id names another session or stream`);
     const mark = /mark:([A-Za-z0-9_-]+)/.exec(data)?.[1];
     if (mark !== undefined && mark !== keyOf(session))
@@ -304,7 +304,11 @@ class Judge {
       return;
     }
     const expected = stream.messages[(id.seq as number) - 1];
-    if (expected?.offset !== id.offset || expected.data !== data || expected.chain !== Buffer.from(id.chain).toString('hex'))
+    if (
+      expected?.offset !== id.offset ||
+      expected.data !== data ||
+      expected.chain !== Buffer.from(id.chain).toString('hex')
+    )
       this.#find('SIM-LOG', `${at}: the log says ${JSON.stringify(expected ?? null)}`);
   }
 

@@ -194,7 +194,7 @@ export const FAULTS = {
   'append-unknown': {
     what: 'acks are lost: nobody knows whether the record is there, and some come late',
     harm: 'append',
-    strike: (scene) => failAppends({ 'ok': 4, 'unknown-stored': 1, 'unknown-lost': 1, 'unknown-late': 1 }, scene),
+    strike: (scene) => failAppends({ ok: 4, 'unknown-stored': 1, 'unknown-lost': 1, 'unknown-late': 1 }, scene),
   },
   'read-failure': {
     what: 'reads fail for a while',
@@ -207,7 +207,7 @@ export const FAULTS = {
       return 'reads fail';
     },
   },
-  'compaction': {
+  compaction: {
     what: 'superseded records of meta and sessions disappear',
     harm: 'none',
     strike({ world, archive }) {
@@ -246,7 +246,7 @@ export const FAULTS = {
       return `epoch ${token} follows ${previous}`;
     },
   },
-  'retention': {
+  retention: {
     what: 'the oldest events are evicted, up to anywhere below the newest checkpoint',
     harm: 'history',
     strike({ world, chance, archive }) {

@@ -87,12 +87,7 @@ function isRequest(record: LogRecord): boolean {
 }
 
 /** A request stream, or a standalone one (which begins at the session's start or at its own attachment). */
-export function readStream(
-  sessionId: string,
-  session: ModelSession,
-  label: string,
-  fromStart: boolean,
-): ModelStream {
+export function readStream(sessionId: string, session: ModelSession, label: string, fromStart: boolean): ModelStream {
   const at = Number(label.slice(1));
   const isStandalone = label.startsWith('s');
   let chain = sha256(Buffer.from(`${sessionId}\n${label}\nchain`));
@@ -117,7 +112,13 @@ export function readStream(
     }
     const data = decodeText(event.record.value ?? new Uint8Array(0)).replace(/\r\n?/g, '\n');
     chain = sha256(Buffer.concat([chain, Buffer.from(data)]));
-    messages.push({ seq: messages.length + 1, offset: event.offset, data, chain: chain.toString('hex'), end: body.end });
+    messages.push({
+      seq: messages.length + 1,
+      offset: event.offset,
+      data,
+      chain: chain.toString('hex'),
+      end: body.end,
+    });
     if (body.end && !isStandalone) ended = true;
   }
   return { label, messages, ended, afterEnd };

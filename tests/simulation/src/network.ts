@@ -71,7 +71,11 @@ export class Network {
 
   request(address: string, request: WireRequest, handlers: WireHandlers): Exchange {
     const { conditions, addresses } = this.options;
-    if (request.method === 'POST' && conditions.duplicatePost > 0 && conditions.chance.happens(conditions.duplicatePost))
+    if (
+      request.method === 'POST' &&
+      conditions.duplicatePost > 0 &&
+      conditions.chance.happens(conditions.duplicatePost)
+    )
       this.#start(conditions.chance.pick(addresses), request, NOBODY);
     return this.#start(address, request, handlers);
   }

@@ -14,7 +14,7 @@ import type { Conditions } from './conditions.ts';
 import type { Listener } from './network.ts';
 import type { Plan } from './plan.ts';
 import type { RunOfTool } from './records-of-run.ts';
-import { createScriptedHost } from './scripted-host.ts';
+import { createScriptedHost, TOOLS } from './scripted-host.ts';
 import { openSimLog } from './sim-log.ts';
 import { createSimProcess } from './sim-process.ts';
 import type { SimProcess } from './sim-process.ts';
@@ -58,6 +58,12 @@ export interface WorkerNode extends Node {
 
 const SECRET = new Uint8Array(32).fill(7);
 const SERVERS = { kept: 'restore', fleeting: 'terminate' } as const;
+
+const PROBED = new Map(
+  Object.entries(TOOLS).map(
+    ([name, { readOnly = false, idempotent = false }]) => [name, { readOnly, idempotent }] as const,
+  ),
+);
 
 interface Life<T> {
   readonly process: SimProcess;
@@ -217,6 +223,7 @@ export function createWorkerNode(world: World, name: string): WorkerNode {
         logger: bugLogger(world, process),
         metrics: noMetrics,
         hosts: new Map(Object.keys(SERVERS).map((server) => [server, host] as const)),
+        ...(plan.isProbed ? { tools: new Map(Object.keys(SERVERS).map((server) => [server, PROBED] as const)) } : {}),
       });
       members.set(process, worker.name);
       return worker;

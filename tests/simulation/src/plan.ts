@@ -19,6 +19,8 @@ export interface Plan {
   readonly faults: readonly FaultName[];
   readonly latency: Latency;
   readonly instanceFailure: number;
+  /** Whether workers know their tools from the start, as after a probe. */
+  readonly isProbed: boolean;
   readonly gateway: {
     readonly cacheBytes: number;
     readonly catchUpReaders: number;
@@ -59,6 +61,7 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
     faultEveryMs: chance.between(150, 1500),
     latency: { logMs: chance.pick([0.5, 2, 10, 40]), networkMs: chance.pick([0.5, 5, 30]) },
     instanceFailure: chance.happens(0.2) ? 0.05 : 0,
+    isProbed: chance.happens(0.5),
     gateway: {
       cacheBytes: chance.pick([1024, 4096, 32_768, 4_194_304]),
       catchUpReaders: chance.pick([1, 2, 16]),
@@ -90,6 +93,18 @@ function makeHabits(chance: Chance): ClientHabits {
     oddResume: chance.pick([0, 0, 0.3]),
     forge: chance.pick([0, 0, 0, 0.03]),
     slowRead: chance.pick([0, 0, 0.1]),
-    tools: { echo: 3, countdown: 4, effect: 3, lookup: 2, upsert: 2, ask: 1.5, shout: 1, poll: 1, fail: 0.3, list: 0.6, ping: 0.3 },
+    tools: {
+      echo: 3,
+      countdown: 4,
+      effect: 3,
+      lookup: 2,
+      upsert: 2,
+      ask: 1.5,
+      shout: 1,
+      poll: 1,
+      fail: 0.3,
+      list: 0.6,
+      ping: 0.3,
+    },
   };
 }

@@ -80,7 +80,9 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     onEffect: new Set(),
   };
   const onRejection = (reason: unknown): void => {
-    world.bugs.push(`unhandled rejection: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`);
+    world.bugs.push(
+      `unhandled rejection: ${reason instanceof Error ? (reason.stack ?? reason.message) : String(reason)}`,
+    );
   };
   process.on('unhandledRejection', onRejection);
   try {
@@ -119,7 +121,16 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       await time.advance(SETTLE_MS);
     }
     for (const client of clients) void client.run();
-    const scene: FaultScene = { world, clock, chance, network, gateways, workers, archive: archive.take, epoch: () => archive.epochs().at(-1) ?? null };
+    const scene: FaultScene = {
+      world,
+      clock,
+      chance,
+      network,
+      gateways,
+      workers,
+      archive: archive.take,
+      epoch: () => archive.epochs().at(-1) ?? null,
+    };
     await time.advance(chance.between(0, 1500));
     await strikeUntil(time.nowMs() + plan.activeMs, scene, (ms) => time.advance(ms));
 
@@ -151,7 +162,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     await time.runUntil(() => nodes.every((node) => node.isUp()) || time.nowMs() > until, QUIET_MS * 2);
     await bounded(Promise.all(clients.map((client) => client.rereadAll())));
     await bounded(Promise.all(clients.map((client) => client.checkGone())));
-    const probes: (Awaited<ReturnType<SimClient['probe']>>)[] = [];
+    const probes: Awaited<ReturnType<SimClient['probe']>>[] = [];
     await bounded(Promise.all(clients.map(async (client) => probes.push(await client.probe()))));
     for (const call of realCalls) world.bugs.push(`real ${call} was called`);
     archive.take();
@@ -171,7 +182,10 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     for (let index = 0; index < clients.length; index++) {
       const probe = probes[index];
       if (probe?.outcome?.kind !== 'result')
-        findings.push({ rule: 'SIM-LIVE', what: `a client could not call after all: ${JSON.stringify(probe ?? null)}` });
+        findings.push({
+          rule: 'SIM-LIVE',
+          what: `a client could not call after all: ${JSON.stringify(probe ?? null)}`,
+        });
     }
     return { plan, findings, records: left, hash: trace.hash(), lines: trace.lines, steps: trace.count };
   } finally {
@@ -258,7 +272,6 @@ function createArchive(store: MemoryStore, partitions: number): Archive {
     },
   };
 }
-
 
 /** What a person types to see the run of a seed again. */
 export function replayCommand(seed: number): string {

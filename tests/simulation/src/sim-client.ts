@@ -307,7 +307,8 @@ export class SimClient {
         arguments: {
           token: call.token,
           steps: chance.whole(1, 6),
-          intervalMs: options.echo === true ? 0 : chance.happens(0.1) ? chance.between(200, 800) : chance.between(0, 60),
+          intervalMs:
+            options.echo === true ? 0 : chance.happens(0.1) ? chance.between(200, 800) : chance.between(0, 60),
           ...(chance.happens(0.1) ? { pad: 'x'.repeat(chance.whole(100, 3000)) } : {}),
         },
         _meta: { progressToken: call.token },
@@ -316,7 +317,11 @@ export class SimClient {
   }
 
   /** One POST with one call, or a batch; resolves when all of them have ended. */
-  async #makeGroup(session: Session, calls: readonly CallRecord[], options: { readonly echo?: boolean }): Promise<void> {
+  async #makeGroup(
+    session: Session,
+    calls: readonly CallRecord[],
+    options: { readonly echo?: boolean },
+  ): Promise<void> {
     this.#running++;
     const bodies = calls.map((call) => this.#bodyOf(call, options));
     const body = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
@@ -375,7 +380,8 @@ export class SimClient {
         continue;
       }
       const from: string = this.#oddCursor(session, cursor);
-      if (chance.happens(habits.oddResume)) void this.#get(session, from, { onEvent: (event) => this.#glance(session, event) });
+      if (chance.happens(habits.oddResume))
+        void this.#get(session, from, { onEvent: (event) => this.#glance(session, event) });
       const fetched = await this.#get(session, from, { onEvent });
       if (isDone()) return;
       if (fetched.status === 404) return lost('GET of a call: 404');
@@ -384,8 +390,7 @@ export class SimClient {
         if (calls.every((call) => call.cancelled)) end({ kind: 'cancelled' });
         else if (from === cursor)
           end({ kind: 'error', code: 'NO_ANSWER', mayHaveRun: null, json: 'the stream ended without an answer' });
-      } else if (fetched.status === 400)
-        end({ kind: 'error', code: 'HTTP 400', mayHaveRun: null, json: fetched.body });
+      } else if (fetched.status === 400) end({ kind: 'error', code: 'HTTP 400', mayHaveRun: null, json: fetched.body });
       await sleep(clock, (fetched.retryMs ?? BACKOFF_MS) * chance.between(0.8, 1.2));
     }
   }
@@ -407,7 +412,8 @@ export class SimClient {
     if (call.outcome !== null) return;
     call.outcome = outcome;
     call.endedMs = this.#options.clock.monoMs();
-    const what = outcome.kind === 'error' ? `${outcome.kind} ${outcome.code} mayHaveRun=${outcome.mayHaveRun}` : outcome.kind;
+    const what =
+      outcome.kind === 'error' ? `${outcome.kind} ${outcome.code} mayHaveRun=${outcome.mayHaveRun}` : outcome.kind;
     this.#options.trace.add(this.#options.name, `call ${call.token} ${call.tool} ends: ${what}`);
   }
 
@@ -444,7 +450,8 @@ export class SimClient {
     if (kind === 'cut') cursor = honest.slice(0, chance.whole(1, honest.length - 1));
     if (kind === 'foreign')
       cursor = others.length === 0 ? honest.slice(1) : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
-    if (kind === 'stream') cursor = honest.replace(/\.([rs])\d+/, (_match, letter: string) => `.${letter}${chance.below(1000)}`);
+    if (kind === 'stream')
+      cursor = honest.replace(/\.([rs])\d+/, (_match, letter: string) => `.${letter}${chance.below(1000)}`);
     if (kind === 'offset') cursor = [fields[0], fields[1], chance.below(5000), ...fields.slice(3)].join('.');
     // In the checksum of the anchor: the chain behind it is the client's own affair.
     if (kind === 'digit') cursor = `${honest.slice(0, -16)}AAA${honest.slice(-13)}`;
@@ -524,7 +531,11 @@ export class SimClient {
     asks: ExchangeRecord['asks'],
     handlers: Pick<FetchOptions, 'onEvent' | 'onHead'>,
   ): Promise<Fetched> {
-    return this.#fetch(this.#record(session, 'POST', asks, null), this.#wire('POST', session, server, body, null), handlers);
+    return this.#fetch(
+      this.#record(session, 'POST', asks, null),
+      this.#wire('POST', session, server, body, null),
+      handlers,
+    );
   }
 
   #get(
@@ -619,7 +630,10 @@ export class SimClient {
       },
     });
     const cursor = record.lastEventId === null ? '' : ` after ${record.lastEventId}`;
-    trace.add(name, `${request.method} ${record.gateway}${cursor}: ${fetched.status} ${fetched.end} ${fetched.body.slice(0, 300)}`);
+    trace.add(
+      name,
+      `${request.method} ${record.gateway}${cursor}: ${fetched.status} ${fetched.end} ${fetched.body.slice(0, 300)}`,
+    );
     return fetched;
   }
 }

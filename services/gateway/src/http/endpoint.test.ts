@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { noMetrics } from '@throughline/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from '../testing/backend.ts';
 import { call } from '../testing/core-rig.ts';
@@ -191,7 +192,7 @@ describe('bodies', () => {
       headers: { ...HEADERS, 'mcp-session-id': inside },
       body: new Blob([fill(5000)]).stream(),
       duplex: 'half',
-    } as RequestInit);
+    });
     expect(chunked.status).toBe(413);
     expect((await small.backend.inbound()).length).toBe(before);
     await small.stop();
@@ -323,6 +324,27 @@ describe('hostile headers', () => {
 });
 
 describe('the server', () => {
+  it('[GW-STATUS] every answer is counted, by method and status, also what is refused before it is read', async () => {
+    const counts = new Map<string, number>();
+    const counting = await createHttpRig(
+      { maxBodyBytes: 2000 },
+      {
+        ...noMetrics,
+        add: (name, by = 1, labels = {}) => {
+          const key = `${labels['method'] ?? ''} ${labels['status'] ?? ''}`;
+          if (name === 'throughline_gateway_requests_total') counts.set(key, (counts.get(key) ?? 0) + by);
+        },
+      },
+    );
+    await counting.post('x'.repeat(3000));
+    await counting.post('{');
+    await counting.post('{}', { origin: 'https://evil.example' });
+    await fetch(`${counting.gateway.url}/nowhere`);
+    await until(() => counts.size === 4);
+    expect(Object.fromEntries(counts)).toEqual({ 'POST 413': 1, 'POST 400': 1, 'POST 403': 1, 'GET 404': 1 });
+    await counting.stop();
+  });
+
   it('[GW-ADMIN] health and metrics are on their own port only', async () => {
     const at = async (path: string): Promise<[number, string]> => {
       const response = await fetch(`${rig.gateway.adminUrl!}${path}`);

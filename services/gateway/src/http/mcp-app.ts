@@ -104,13 +104,16 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express 
     ...config.servers.map((server) => [`/mcp/${server}`, server] as const),
   ];
   for (const [path, server] of paths) app.all(path, preflight, admission, makeRoom, readBody, handle(server));
-  app.use((_request, response) => {
+  app.use((request, response) => {
     const served = paths.map(([path]) => path).join(', ');
-    answer(response, { code: 'PATH_NOT_FOUND', message: `Nothing is served at this path; MCP is at ${served}` });
+    answer(core, request, response, {
+      code: 'PATH_NOT_FOUND',
+      message: `Nothing is served at this path; MCP is at ${served}`,
+    });
   });
-  app.use((error: unknown, _request: Request, response: Response, next: NextFunction) => {
+  app.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
     if (response.headersSent) next(error);
-    else answer(response, refusalOf(error, config));
+    else answer(core, request, response, refusalOf(error, config));
   });
   return app;
 }
@@ -151,6 +154,8 @@ function headerValue(request: Request, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function answer(response: Response, refusal: Refusal): void {
-  answerRefusal(nodeSink(response, new AbortController().signal), refusal);
+/** Refuses what does not get to the core. */
+function answer(core: GatewayCore, request: Request, response: Response, refusal: Refusal): void {
+  const status = answerRefusal(nodeSink(response, new AbortController().signal), refusal);
+  core.countRefused(request.method, status);
 }

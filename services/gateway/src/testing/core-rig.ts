@@ -16,8 +16,8 @@ import type { Backend, BackendOptions } from './backend.ts';
 import { messagesOf, readSse } from './sse-reading.ts';
 import type { SseBlock, SseMessage } from './sse-reading.ts';
 
-export const SECRET = encodeText('a secret of the tests, 32 bytes long');
-export const OTHER_SECRET = encodeText('another secret of the tests, 32 bytes');
+export const SECRET = new Uint8Array(encodeText('a secret of the tests, 32 bytes long'));
+export const OTHER_SECRET = new Uint8Array(encodeText('another secret of the tests, 32 bytes'));
 
 /** Records an answer; refuses what a sink may not be asked to do. */
 export class RecordingSink implements ResponseSink {

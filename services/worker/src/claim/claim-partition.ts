@@ -18,7 +18,7 @@ export function mayReplace(owner: OwnerState | null, self: string, isAlive: (wor
   return owner === null || owner.released || owner.worker === self || !isAlive(owner.worker);
 }
 
-/** The offset of this worker's claim, once it is in force; `null` when `signal` fires first. */
+/** The offset of this worker's claim, once it is in force; `null` when `signal` fires first. Errors: `CLOSED`; others are waited out. */
 export async function claimPartition(
   context: WorkerContext,
   watch: EventsWatch,
@@ -49,7 +49,8 @@ export async function claimPartition(
       logger.info('claimed', { partition, claim, predecessor, valid: isValid });
       if (isValid) return claim;
     } catch (error) {
-      if (signal.aborted || hasLogCode(error, 'CLOSED')) return null;
+      if (signal.aborted) return null;
+      if (hasLogCode(error, 'CLOSED')) throw error;
       logger.warn('claim failed; trying again', { partition, error: errorText(error) });
       await sleep(clock, WAIT_MS, signal);
     }

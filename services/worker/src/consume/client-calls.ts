@@ -24,7 +24,7 @@ import { Repetitions } from './repetitions.ts';
 import type { SessionLife } from './session-life.ts';
 import { cancelKey, isAccepted } from './tenure-parts.ts';
 import type { Phase, TakeoverPhase, TenureParts } from './tenure-parts.ts';
-import { effectsOf } from './tool-catalog.ts';
+import { effectsOf, leavesStart } from './tool-catalog.ts';
 
 /** A call without effects that is settled sooner leaves no record of its start. */
 const LAZY_START_MS = 5;
@@ -222,7 +222,7 @@ export class ClientCalls {
         return;
       case 'fail-owner-lost':
         this.#count('owner-lost');
-        this.#settle(session, call, ownerLostError(action.mayHaveRun));
+        this.#settle(session, call, ownerLostError(action.mayHaveRun || !this.#leavesStart(session, call)));
         // A session that did not begin cannot go on; one that is recorded began, if nothing says that it did not.
         if (call.message.method === 'initialize' && (isKnown || session.record === null))
           void this.#life.end(session.key, 'owner-lost');
@@ -233,6 +233,10 @@ export class ClientCalls {
         if (action.attempt > 1) this.#count('rerun');
         this.#enqueue(session, call, action.attempt);
     }
+  }
+
+  #leavesStart({ server }: HostedSession, { message }: OpenCall): boolean {
+    return leavesStart(message, this.#parts.context.catalogs.get(server));
   }
 
   #enqueue(session: HostedSession, call: OpenCall, attempt: number): void {

@@ -73,3 +73,13 @@ export function effectsOf(request: JsonRpcRequest, catalog: ToolCatalog | undefi
   if (tool?.readOnly === true) return 'none';
   return tool?.idempotent === true ? 'idempotent' : 'unknown';
 }
+
+/**
+ * Whether whoever ran this request recorded its start before, as far as is known here. A former owner may have known a
+ * tool of which this worker has heard nothing as one without effects, and those leave no record at once.
+ */
+export function leavesStart(request: JsonRpcRequest, catalog: ToolCatalog | undefined): boolean {
+  if (request.method !== 'tools/call') return !WITHOUT_EFFECTS.has(request.method);
+  const name = request.params?.['name'];
+  return typeof name === 'string' && catalog?.get(name)?.readOnly === false;
+}

@@ -88,7 +88,7 @@ export interface Bench {
   post(key: string, messages: object | readonly object[], options?: PostOptions): Promise<readonly Offset[]>;
   end(key: string): Promise<void>;
   attach(key: string, stream?: string): Promise<void>;
-  /** `initialize` and `initialized`, answered. */
+  /** `initialize` and `initialized`, answered. Rejects with the text of the error that the client got instead. */
   open(key: string, options?: PostOptions): Promise<void>;
   /** A call's offset. */
   call(key: string, id: number, name: string, args?: object, options?: PostOptions): Promise<Offset>;
@@ -114,6 +114,12 @@ const call = (id: number, name: string, args: object): object => ({
   params: { name, arguments: args, _meta: { progressToken: id } },
 });
 
+/** The stream that a record ends. */
+function endOf(body: EventRecord['body']): string | null {
+  if (body.type === 'ended' || (body.type === 'message' && body.end)) return formatTarget(body.stream);
+  return null;
+}
+
 export async function openBench(seed: number, storeOptions: Partial<MemoryStoreOptions> = {}): Promise<Bench> {
   const time = createVirtualTime({ seed });
   const store = createMemoryStore({ clock: time.clock('store'), partitions: 1, clusterId: 'bench', ...storeOptions });
@@ -129,7 +135,14 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
     const { start } = held.bounds();
     return held.read(start, Number.MAX_SAFE_INTEGER).records;
   };
-  const accepted = (): EventRecord[] => {
+  let cached: { readonly name: string; readonly events: readonly EventRecord[] } = { name: '', events: [] };
+  const accepted = (): readonly EventRecord[] => {
+    const { start, end } = store.partition(EVENTS).bounds();
+    const name = `${meta.epoch() ?? ''} ${start} ${end}`;
+    if (cached.name !== name) cached = { name, events: foldAccepted() };
+    return cached.events;
+  };
+  const foldAccepted = (): readonly EventRecord[] => {
     const epoch = meta.epoch() ?? '';
     // What was evicted is known from the newest hint.
     const hint = store.partition(EVENTS).bounds().start > 0 ? meta.hint(epoch, 0) : null;
@@ -237,9 +250,12 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
     },
     async open(key, options = {}) {
       const { version: protocolVersion = '2025-11-25' } = options;
+      // As a gateway does: sessions begin where an owner is alive.
+      await bench.until(() => meta.livePartitions(meta.epoch() ?? '', 60_000).length > 0);
       const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
       const [at = -1] = await bench.post(key, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, options);
-      await bench.ended(at);
+      const [answer] = (await bench.ended(at)).messages;
+      if (answer !== undefined && 'error' in answer) throw new Error(answer.error?.message);
       await bench.post(key, { jsonrpc: '2.0', method: 'notifications/initialized' }, options);
       await bench.until(() => bench.session(key).record?.initialized === true);
     },
@@ -248,8 +264,9 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
       return at;
     },
     async ended(at, limitMs = 120_000) {
-      await bench.until(() => stream(`r${at}`).ends > 0, limitMs);
-      return stream(`r${at}`);
+      const label = `r${at}`;
+      await bench.until(() => accepted().some(({ body }) => endOf(body) === label), limitMs);
+      return stream(label);
     },
     async until(isDone, limitMs = 120_000) {
       await time.runUntil(isDone, limitMs);

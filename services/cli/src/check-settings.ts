@@ -1,0 +1,70 @@
+/** What single values cannot say: rules over several options, and who can reach the endpoint. */
+import type { Fault } from './faults.ts';
+import { formatAddress, formatDuration } from './format-value.ts';
+import type { Layer } from './layers.ts';
+import type { OptionName, Role } from './option-table.ts';
+import { describeValue } from './resolve-options.ts';
+import type { ResolvedOptions } from './resolve-options.ts';
+
+const MAX_PARTITIONS = 256;
+
+/** Rules over several options. */
+export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
+  const where = (name: OptionName): string =>
+    describeValue(layer.get(name) ?? { text: '', source: 'default', where: `--${name}` }, false);
+  const { log, retention, refresh, heartbeat, partitions } = options;
+  const deadAfter = options['dead-after'];
+  const maxSize = options['max-size'];
+  if (log?.kind === 'memory' && role !== 'serve')
+    faults.push({
+      where: where('log'),
+      problem: `other processes cannot see it, so a ${role} on it is alone; use sqlite:<file>.`,
+    });
+  if (retention !== undefined && retention < 1000)
+    faults.push({ where: where('retention'), problem: 'must be at least 1s.' });
+  if (maxSize !== undefined && maxSize < 16 * 1024 ** 2)
+    faults.push({ where: where('max-size'), problem: 'must be at least 16MiB, or one large message would fill it.' });
+  if (partitions !== undefined && (partitions < 1 || partitions > MAX_PARTITIONS))
+    faults.push({ where: where('partitions'), problem: `must be from 1 to ${MAX_PARTITIONS}.` });
+  if (refresh !== undefined && retention !== undefined && refresh * 2 > retention)
+    faults.push({
+      where: where('refresh'),
+      problem: `must be at most half of the retention (${formatDuration(retention)}), or idle cursors are evicted.`,
+    });
+  if (heartbeat !== undefined && deadAfter !== undefined && heartbeat * 2 > deadAfter)
+    faults.push({
+      where: where('heartbeat'),
+      problem: `must be at most half of --dead-after (${formatDuration(deadAfter)}), or living workers count as gone.`,
+    });
+}
+
+/** Whoever reaches an address without tokens can call every tool, so that has to be said out loud. */
+export function checkExposure(
+  role: Role,
+  layer: Layer,
+  options: ResolvedOptions,
+  hasTokens: boolean,
+  faults: Fault[],
+): string[] {
+  const { listen } = options;
+  if (
+    role === 'worker' ||
+    listen === undefined ||
+    isLoopback(listen.host) ||
+    layer.has('auth-tokens-file') ||
+    hasTokens
+  )
+    return [];
+  const address = formatAddress(listen);
+  if (options['allow-anonymous'] === true)
+    return [`${address} can be reached from other machines and nobody is asked for a token (--allow-anonymous)`];
+  faults.push({
+    where: layer.get('listen')?.where ?? '--listen',
+    problem: `${address} can be reached from other machines, but no tokens are set; set --auth-tokens-file, listen on 127.0.0.1, or say --allow-anonymous.`,
+  });
+  return [];
+}
+
+function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}

@@ -1,0 +1,232 @@
+/**
+ * Builds that are broken on purpose, one a kind of promise: the simulation must catch each. A new promise brings its
+ * mutant. An edit that does not apply any more is a fault of this file.
+ */
+import type { FaultName } from './faults.ts';
+
+export interface Mutant {
+  readonly name: string;
+  readonly breaks: string;
+  readonly edits: readonly { readonly file: string; readonly from: string; readonly to: string }[];
+  /** Faults that bring it to light; else those of the seed. */
+  readonly faults?: readonly FaultName[];
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: 'clamped-cursor',
+    breaks: 'a cursor below what is held goes on at what is held',
+    faults: ['retention', 'connection-cut', 'gateway-crash'],
+    edits: [
+      {
+        file: 'libs/tail/src/partition-tail.ts',
+        from: "        return { kind: 'gap', start: error.details.start ?? 0, end: error.details.end ?? 0 };",
+        to: '        return this.#readLog(error.details.start ?? 0, signal);',
+      },
+      {
+        file: 'libs/history/src/resumption.ts',
+        from: 'finding.record.offset !== cursor.offset || anchorChecksum(finding.record) !== cursor.crc',
+        to: 'finding.record.offset === cursor.offset && anchorChecksum(finding.record) !== cursor.crc',
+      },
+    ],
+  },
+  {
+    name: 'no-claim-check',
+    breaks: 'readers accept the records of every owner',
+    faults: ['worker-pause', 'append-unknown', 'member-churn'],
+    edits: [
+      {
+        file: 'libs/history/src/claims.ts',
+        from: "return event.owner === null || event.owner === this.inForceAt(event.offset) ? 'accepted' : 'fenced';",
+        to: "return 'accepted';",
+      },
+    ],
+  },
+  {
+    name: 'claims-without-predecessor',
+    breaks: 'the newest claim wins, whatever it names as its predecessor',
+    faults: ['worker-pause', 'member-churn', 'worker-crash', 'slow-append'],
+    edits: [
+      {
+        file: 'libs/history/src/claims.ts',
+        from: 'if (body.epoch !== this.#epoch || body.predecessor !== inForce)',
+        to: 'if (body.epoch !== this.#epoch)',
+      },
+    ],
+  },
+  {
+    name: 'replay-then-register',
+    breaks: 'the place from which a POST reads is taken after its append',
+    edits: [
+      {
+        file: 'services/gateway/src/post.ts',
+        from: '    const cursor = tail.cursor(session.id.key, after);\n    const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));',
+        to: '    const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));\n    const cursor = tail.cursor(session.id.key, tail.position());',
+      },
+    ],
+  },
+  {
+    name: 'rerun-without-limit',
+    breaks: 'what was started is run again by each owner',
+    faults: ['worker-crash', 'worker-pause', 'crash-at-append'],
+    edits: [
+      {
+        file: 'libs/history/src/takeover.ts',
+        from: "if (effects !== 'unknown' && state?.sent !== true && attempt < MAX_ATTEMPTS)",
+        to: 'if (state?.sent !== true)',
+      },
+    ],
+  },
+  {
+    name: 'dispatch-before-start-is-read-back',
+    breaks: 'a call with effects runs before its start was read back accepted',
+    faults: ['worker-pause', 'member-churn', 'append-unknown', 'slow-process'],
+    edits: [
+      {
+        file: 'services/worker/src/consume/client-calls.ts',
+        from: 'if (!(await isAccepted(this.#parts, await settler.started(call)))) return;',
+        to: 'void settler.started(call);',
+      },
+    ],
+  },
+  {
+    name: 'no-newest-attachment',
+    breaks: 'a connection goes on when a newer one has its stream',
+    faults: ['half-open', 'connection-cut'],
+    edits: [
+      {
+        file: 'libs/history/src/follow.ts',
+        from: "return [state, state.attached ? { do: 'superseded' } : SKIP];",
+        to: 'return [state, SKIP];',
+      },
+    ],
+  },
+  {
+    name: 'lazily-ended-session',
+    breaks: 'a refused resume does not end its session',
+    faults: ['retention', 'connection-cut', 'gateway-pause'],
+    edits: [
+      {
+        file: 'services/gateway/src/refuse-resume.ts',
+        from: "if (endsSession && checked.state === 'lives') await endSession(context, session, 'resumption-rejected');",
+        to: 'void endsSession;\n  void endSession;',
+      },
+    ],
+  },
+  {
+    name: 'checkpoint-without-queued',
+    breaks: 'a checkpoint leaves out what was taken in and waits',
+    faults: ['worker-crash', 'worker-stop'],
+    edits: [
+      {
+        file: 'services/worker/src/consume/client-calls.ts',
+        from: 'return [...this.#open.values()].sort(',
+        to: "return [...this.#open.values()].filter(({ state }) => state !== 'queued' && state !== 'held').sort(",
+      },
+    ],
+  },
+  {
+    name: 'tail-position-in-idle-ids',
+    breaks: "an id without data names the tail's place, not this connection's own",
+    edits: [
+      {
+        file: 'libs/tail/src/partition-tail.ts',
+        from: 'if (this.#waiter !== null || this.#position === this.#tail.position()) return this.#tail.last() ?? this.#passed;',
+        to: 'return this.#tail.last() ?? this.#passed;',
+      },
+    ],
+  },
+  {
+    name: 'idle-refresh-before-events',
+    breaks: 'an idle connection that woke up is moved to the end of what was read',
+    edits: [
+      {
+        file: 'libs/tail/src/partition-tail.ts',
+        from: 'if (offset !== null) this.#position = Math.max(this.#position, offset);',
+        to: 'if (offset !== null) this.#position = Math.max(this.#position, this.#tail.position());',
+      },
+    ],
+  },
+  {
+    name: 'catch-up-beyond-the-tail',
+    breaks: 'catch-up judges records that the claims do not reach yet',
+    faults: ['worker-stop', 'worker-crash', 'gateway-crash', 'connection-cut'],
+    edits: [
+      {
+        file: 'libs/tail/src/partition-tail.ts',
+        from: 'const limit = tail.position();',
+        to: 'const limit = Number.MAX_SAFE_INTEGER;',
+      },
+    ],
+  },
+  {
+    name: 'no-session-filter',
+    breaks: 'catch-up delivers the records of all sessions',
+    edits: [
+      {
+        file: 'libs/tail/src/partition-tail.ts',
+        from: "if ('unreadable' in event || event.key !== this.key) continue;",
+        to: "if ('unreadable' in event) continue;",
+      },
+    ],
+  },
+  {
+    name: 'repetitions-run',
+    breaks: 'a request that is posted again runs again',
+    faults: ['duplicate-post'],
+    edits: [
+      {
+        file: 'services/worker/src/consume/repetitions.ts',
+        from: 'if (known === undefined) return false;',
+        to: 'if (known === undefined || call.state === "queued") return false;',
+      },
+    ],
+  },
+  {
+    name: 'unknown-appends-are-repeated',
+    breaks: 'an append without a known outcome is made again',
+    faults: ['append-unknown'],
+    edits: [
+      {
+        file: 'services/worker/src/settle/partition-writer.ts',
+        from: "if (!hasLogCode(error, 'APPEND_REFUSED')) throw error;",
+        to: "if (!hasLogCode(error, 'APPEND_REFUSED') && !hasLogCode(error, 'APPEND_UNKNOWN')) throw error;\n        if (!hasLogCode(error, 'APPEND_REFUSED')) continue;",
+      },
+    ],
+  },
+  {
+    name: 'ends-are-forgotten',
+    breaks: 'gateways serve sessions that have ended',
+    edits: [
+      {
+        file: 'services/gateway/src/session-check.ts',
+        from: "context.directory.hasEnded(id.partition, id.key) ? 'ended' : 'lives'",
+        to: "'lives'",
+      },
+    ],
+  },
+  {
+    name: 'numbers-begin-anew',
+    breaks: 'a resumed stream numbers its messages from 1',
+    faults: ['connection-cut', 'gateway-crash'],
+    edits: [
+      {
+        file: 'services/gateway/src/resume.ts',
+        from: "seq: cursor.seq === 'end' ? 0 : cursor.seq, chain",
+        to: 'seq: 0, chain',
+      },
+    ],
+  },
+  {
+    name: 'errors-share-the-last-id',
+    breaks: 'each error of a batch says that the stream is over',
+    faults: ['gateway-stop', 'connection-cut', 'epoch-rotation'],
+    edits: [
+      {
+        file: 'services/gateway/src/stream.ts',
+        from: 'formatEvent(null, text)',
+        to: 'formatEvent(eventId, text)',
+      },
+    ],
+  },
+];
