@@ -14,6 +14,7 @@ const COMMANDS = {
   test: ['infra/lanes/change.ts'],
   deep: ['infra/lanes/deep.ts'],
   check: ['infra/lanes/check.ts'],
+  simulate: ['tests/simulation/simulate.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
 };
 

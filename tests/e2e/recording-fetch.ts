@@ -7,15 +7,17 @@ export interface RecordedAnswer {
   readonly url: string;
   /** `Last-Event-ID` as it was sent. */
   readonly lastEventId: string | null;
-  /** 0: there was none. */
+  /** 0: there was none, or not yet. */
   readonly status: number;
   /** Events and comments in order, as far as the client read them. */
   readonly items: readonly SseItem[];
+  /** When the head of the answer came. */
   readonly atMs: number;
 }
 
 export interface RecordingFetch {
   readonly fetch: typeof fetch;
+  /** In the order in which they were asked for. */
   readonly answers: readonly RecordedAnswer[];
   /** Every event of every answer, in the order in which the client got them. */
   items(): readonly SseItem[];
@@ -31,7 +33,7 @@ export interface RecordingOptions {
 }
 
 export function createRecordingFetch({ pick, rewriteCursor }: RecordingOptions): RecordingFetch {
-  const answers: RecordedAnswer[] = [];
+  const answers: { -readonly [Field in keyof RecordedAnswer]: RecordedAnswer[Field] }[] = [];
   const all: SseItem[] = [];
   const open = new Set<(error: Error) => void>();
 
@@ -78,15 +80,12 @@ export function createRecordingFetch({ pick, rewriteCursor }: RecordingOptions):
       const url = pick();
       const items: SseItem[] = [];
       const method = init?.method ?? 'GET';
-      const about = { method, url, lastEventId: headers.get('last-event-id'), items };
-      try {
-        const answer = await fetch(url, { ...init, headers });
-        answers.push({ ...about, status: answer.status, atMs: performance.now() });
-        return record(answer, items);
-      } catch (error) {
-        answers.push({ ...about, status: 0, atMs: performance.now() });
-        throw error;
-      }
+      const about = { method, url, lastEventId: headers.get('last-event-id'), items, status: 0, atMs: 0 };
+      answers.push(about);
+      const answer = await fetch(url, { ...init, headers });
+      about.status = answer.status;
+      about.atMs = performance.now();
+      return record(answer, items);
     },
   };
 }

@@ -44,6 +44,7 @@ function tryMutant(mutant: Mutant): { caught: boolean; said: string } {
     }
     const args = ['--conditions=@throughline/source', 'tests/simulation/simulate.ts', '--seeds', SEEDS, '--stop'];
     if (mutant.faults !== undefined) args.push('--faults', mutant.faults.join(','));
+    if (mutant.overrides !== undefined) args.push('--overrides', JSON.stringify(mutant.overrides));
     const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: tree, encoding: 'utf8' });
     const seed = /^seed (\d+) fails/m.exec(stdout)?.[1];
     // The same seed passes without the break, or it would show nothing.

@@ -3,6 +3,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { FAULTS } from './src/faults.ts';
 import type { FaultName } from './src/faults.ts';
+import type { PlanOptions } from './src/plan.ts';
 import { replayCommand, runSeed } from './src/run-seed.ts';
 
 const { values } = parseArgs({
@@ -11,6 +12,8 @@ const { values } = parseArgs({
     from: { type: 'string', default: '1' },
     /** Only these, separated by commas; else what each seed draws. */
     faults: { type: 'string' },
+    /** Fields of the plan, as JSON. */
+    overrides: { type: 'string' },
     /** End with the first seed that fails. */
     stop: { type: 'boolean', default: false },
   },
@@ -29,7 +32,12 @@ if (unknown.length > 0) {
   process.stderr.write(`Unknown faults: ${unknown.join(', ')}. Known: ${Object.keys(FAULTS).join(', ')}\n`);
   process.exit(2);
 }
-const options = values.faults === undefined ? {} : { faults: names as FaultName[] };
+const options: PlanOptions = {
+  ...(values.faults === undefined ? {} : { faults: names as FaultName[] }),
+  ...(values.overrides === undefined
+    ? {}
+    : { overrides: JSON.parse(values.overrides) as PlanOptions['overrides'] & {} }),
+};
 const startedMs = performance.now();
 let failed = 0;
 let calls = 0;

@@ -95,6 +95,23 @@ describe('startRole', () => {
     expect(worker.events).toEqual(['log', 'host default', 'probe default', 'worker']);
   });
 
+  it('[CLI-START] [E2E-OWNER-LOST] the worker is told what the servers said of their tools', async () => {
+    const { role, settings } = settingsOf('worker');
+    const { parts } = fakeParts();
+    const tools = new Map([['lookup', { readOnly: true, idempotent: false }]]);
+    const told: unknown[] = [];
+    const watching: Parts = {
+      ...parts,
+      probe: async () => tools,
+      startWorker: async (config, deps) => {
+        told.push(deps.tools.get('default'));
+        return await parts.startWorker(config, deps);
+      },
+    };
+    await startRole(role, settings, watching, telemetry, NEVER);
+    expect(told).toEqual([tools]);
+  });
+
   it('[CLI-START-CLEAN] whichever step fails, what was started is stopped and the fault is the one reported', async () => {
     const steps = ['log', 'host default', 'probe default', 'gateway', 'worker'];
     for (const [index, failing] of steps.entries()) {

@@ -102,6 +102,21 @@ describe('a call', () => {
     expect(bench.runs.map(({ token }) => token)).toEqual(['']);
   });
 
+  it('[WRK-CANCEL] a call that is cancelled while its server starts never reaches it', async () => {
+    bench = await openBench(25);
+    const { host } = await bench.start({ host: { openMs: 500 }, config: { unloadAfterMs: 1000 } });
+    await bench.open('k');
+    await bench.until(() => host.opened[0]?.isClosed === true);
+    const first = await bench.call('k', 1, 'effect', { token: 'a' });
+    const second = await bench.call('k', 2, 'effect', { token: 'b' });
+    await bench.time.advance(100);
+    await bench.post('k', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } });
+    await bench.ended(first);
+    await bench.ended(second);
+    await bench.time.advance(1000);
+    expect(bench.runs.map(({ token }) => token)).toEqual(['a']);
+  });
+
   it('[WRK-PLACES] beyond the places requests wait, and beyond the queue they are refused', async () => {
     bench = await openBench(7);
     await bench.start({ config: { maxRunningPerSession: 1, maxQueuedPerSession: 1 } });
@@ -197,6 +212,45 @@ describe('a repeated request', () => {
     await bench.time.advance(50);
     await bench.post('k', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
     expect([(await bench.ended(first)).ends, (await bench.ended(second)).ends]).toEqual([1, 1]);
+  });
+
+  it('[WRK-ALIAS] of one that was cancelled before is told that the outcome is gone', async () => {
+    bench = await openBench(23);
+    await bench.start();
+    await bench.open('k');
+    const first = await bench.call('k', 1, 'hang');
+    await bench.post('k', { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } });
+    await bench.ended(first);
+    const second = await bench.ended(await bench.call('k', 1, 'hang'));
+    expect([second.messages.length, errorOf(second.messages[0])?.code]).toEqual([1, 'OWNER_LOST']);
+  });
+
+  it('[WRK-ALIAS] of one that says more than may wait for the copy fails, once, and the first goes on', async () => {
+    bench = await openBench(24);
+    let isHeld = false;
+    await bench.start({
+      wrap: (log) => ({
+        ...log,
+        read: async (from, position, options) => {
+          // Only copies read without waiting.
+          if (from.topic === 'events' && options?.waitMs === undefined)
+            while (isHeld) await new Promise<void>((resolve) => bench.time.clock().setTimer(100, resolve));
+          return log.read(from, position, options);
+        },
+      }),
+    });
+    await bench.open('k');
+    const args = { count: 10, ms: 100, bytes: 1024 * 1024 };
+    const first = await bench.call('k', 1, 'countdown', args);
+    await bench.time.advance(150);
+    isHeld = true;
+    const second = await bench.call('k', 1, 'countdown', args);
+    await bench.time.advance(650);
+    isHeld = false;
+    const one = await bench.ended(first);
+    const two = bench.stream(`r${second}`);
+    expect([one.messages.length, two.ends, two.late]).toEqual([11, 1, 0]);
+    expect(errorOf(two.messages.at(-1))?.code).toBe('OWNER_LOST');
   });
 
   it('[WRK-ALIAS] of a batch gets each message once', async () => {

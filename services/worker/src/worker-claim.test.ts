@@ -1,8 +1,6 @@
 /** Who owns a partition, and how it is handed on. */
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Log } from '@throughline/log';
 import { LogError } from '@throughline/log';
-import type { MemoryLog } from '@throughline/log/memory';
 import { decodeText, EVENT_TYPE, makeRecord, readCheckpoint, readWorkerRecord } from '@throughline/protocol';
 import type { EventRecord } from '@throughline/protocol';
 import { errorOf, textOf } from './testing/messages.ts';
@@ -91,6 +89,18 @@ describe('a claim', () => {
     await bench.until(() => worker.owned().length === 1);
   });
 
+  it('[WRK-PLACES] a partition that is lost gives the places of its calls back', async () => {
+    bench = await openBench(29);
+    await bench.start({ config: { ...QUICK.config, maxRunning: 1 } });
+    await bench.open('k');
+    await bench.call('k', 1, 'hang');
+    await bench.until(() => bench.runs.length === 1);
+    const [own] = ofType('claimed');
+    await bench.log.append(EVENTS, [claim('rival', own!.offset)]);
+    await bench.until(() => ofType('claimed').length === 3);
+    expect(textOf((await bench.ended(await bench.call('k', 2, 'effect'))).messages[0])).toBe('effect ');
+  });
+
   it('[WRK-CLAIM] a worker without a partition is ready, and takes one when it gets it', async () => {
     bench = await openBench(5);
     const first = await bench.start(QUICK);
@@ -116,20 +126,26 @@ describe('succession', () => {
 
   it('[WRK-SUCCESSION] a worker that slept reads the heartbeats it missed before it takes an owner for dead', async () => {
     bench = await openBench(7);
-    const first = await bench.start(QUICK);
-    const second = bench.starting(QUICK);
-    await bench.time.run(second.started);
-    bench.time.pause(second.process);
-    await bench.time.advance(10_000);
-    bench.store.controls.expireMember('workers', first.worker.name);
-    bench.time.resume(second.process);
-    await bench.time.advance(300);
-    const [, ...others] = ofType('claimed');
-    for (const other of others) {
-      const before = bench.accepted().filter(({ offset, body }) => offset < other.offset && body.type === 'released');
-      expect(before.length).toBeGreaterThan(0);
-    }
-    await bench.time.run((await second.started).stop());
+    await bench.start(QUICK);
+    let isAsleep = false;
+    let assign = (_assigned: readonly number[]): void => undefined;
+    await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        read: (from, position, options) =>
+          isAsleep && from.topic === 'meta' ? waits(options?.signal) : log.read(from, position, options),
+        join: (options) => {
+          assign = options.onChange;
+          return log.join(options);
+        },
+      }),
+    });
+    isAsleep = true;
+    await bench.time.advance(5000);
+    assign([0]);
+    await bench.time.advance(2000);
+    expect(ofType('claimed')).toHaveLength(1);
   });
 
   it('[WRK-SUCCESSION] an owner whose heartbeats stopped is replaced, and what it writes later is fenced', async () => {
@@ -165,6 +181,44 @@ describe('succession', () => {
     await bench.time.advance(20_000);
     expect(bench.session('k').endReason).toBeNull();
     expect(second.worker.owned()).toEqual([0]);
+  });
+
+  it('[WRK-IDLE] after a sleep nobody is idle before it was read what came meanwhile', async () => {
+    bench = await openBench(33);
+    const { process } = await bench.start({ ...QUICK, idleTtl: 20 });
+    await bench.open('k');
+    bench.time.pause(process);
+    await bench.time.advance(30_000);
+    const at = await bench.call('k', 1, 'lookup');
+    bench.time.resume(process);
+    expect(textOf((await bench.ended(at)).messages[0])).toBe('lookup ');
+    expect(bench.session('k').endReason).toBeNull();
+  });
+
+  it('[WRK-END] an owner that does not know that it was replaced ends no session of its successor', async () => {
+    bench = await openBench(30);
+    const choice: WorkerChoice = { ...QUICK, idleTtl: 20 };
+    let isCutOff = false;
+    await bench.start({
+      ...choice,
+      wrap: (log) => ({
+        ...log,
+        read: (from, position, options) => (isCutOff ? waits(options?.signal) : log.read(from, position, options)),
+        append: (to, records) => {
+          log.failAppends(isCutOff && to.topic === 'meta' ? 'refused' : null);
+          return log.append(to, records);
+        },
+      }),
+    });
+    await bench.open('k');
+    isCutOff = true;
+    // Reads that wait already end first.
+    await bench.time.advance(6000);
+    await bench.log.append(EVENTS, [claim('successor', ofType('claimed')[0]!.offset)]);
+    await bench.time.advance(60_000);
+    const ended = bench.records(EVENTS).filter(({ headers }) => typeOf(headers) === EVENT_TYPE.sessionEnded);
+    expect(ended).toHaveLength(1);
+    expect(bench.session('k').endReason).toBeNull();
   });
 
   it('[WRK-RESTORE] a record that a former owner wrote late is written over again', async () => {
@@ -283,12 +337,23 @@ describe('leaving', () => {
 
   it('[WRK-LEAVE] what does not finish in time is cut short before the release, and fails explicitly', async () => {
     bench = await openBench(17);
-    const first = await bench.start(QUICK);
+    const wasClosed: unknown[] = [];
+    const first = await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) => {
+          if (records.some(({ headers }) => typeOf(headers) === EVENT_TYPE.released))
+            wasClosed.push(first.host.opened[0]?.isClosed);
+          return log.append(to, records);
+        },
+      }),
+    });
     await bench.open('k');
     const at = await bench.call('k', 1, 'hang');
     await bench.until(() => bench.runs.length === 1);
     await bench.time.run(first.worker.stop());
-    expect(first.host.opened[0]?.isClosed).toBe(true);
+    expect(wasClosed).toEqual([true]);
     await bench.start(QUICK);
     expect(errorOf((await bench.ended(at)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
     expect(bench.runs).toHaveLength(1);
@@ -379,25 +444,50 @@ describe('leaving', () => {
     expect(worker.owned()).toEqual([]);
   });
 
-  it('[WRK-LEAVE] a partition that was lost while it was left is released before others wait for ever', async () => {
-    bench = await openBench(23, { partitions: 2 });
-    let own: MemoryLog | null = null;
+  it('[WRK-LEAVE] a partition that is taken away is given up in time, though the log answers no append', async () => {
+    bench = await openBench(31);
+    let isStuck = false;
+    let assign = (_assigned: readonly number[]): void => undefined;
+    const { host } = await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) =>
+          isStuck && to.topic === 'events' ? new Promise(() => undefined) : log.append(to, records),
+        join: (options) => {
+          assign = options.onChange;
+          return log.join(options);
+        },
+      }),
+    });
+    await bench.open('k');
+    isStuck = true;
+    assign([]);
+    await bench.time.advance(8000);
+    expect(host.opened[0]?.isClosed).toBe(true);
+  });
+
+  it('[WRK-LEAVE] a partition whose release went wrong is released before others wait for ever', async () => {
+    bench = await openBench(23);
+    let assign = (_assigned: readonly number[]): void => undefined;
+    let releases = 0;
     const first = await bench.start({
       ...QUICK,
-      wrap: (log): Log => {
-        own = log;
-        return log;
-      },
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) =>
+          records.some(({ headers }) => typeOf(headers) === EVENT_TYPE.released) && ++releases === 1
+            ? Promise.reject(new LogError('APPEND_UNKNOWN', 'who knows'))
+            : log.append(to, records),
+        join: (options) => {
+          assign = options.onChange;
+          return log.join(options);
+        },
+      }),
     });
-    await bench.until(() => first.worker.owned().length === 2);
-    const second = bench.starting(QUICK);
-    await bench.until(() => first.worker.owned().length === 1);
-    own!.failAppends('unknown-lost');
-    await bench.time.advance(300);
-    own!.failAppends(null);
-    const worker = await bench.time.run(second.started);
-    await bench.until(() => worker.owned().length === 1 && first.worker.owned().length === 1);
-    await bench.time.run(worker.stop());
+    assign([]);
+    await bench.until(() => ofType('released').length === 1);
+    expect([releases, first.worker.owned()]).toEqual([2, []]);
   });
 });
 
@@ -447,6 +537,38 @@ describe('checkpoints', () => {
     await bench.time.advance(5000);
     expect(ofType('checkpoint').length).toBe(written + 1);
     expect(hints()).toBe(told);
+  });
+
+  it('[WRK-CHECKPOINT] one that was written after another had claimed is never told in meta', async () => {
+    bench = await openBench(32);
+    let isBlind = false;
+    await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        read: async (from, position, options) => {
+          while (isBlind && from.topic === 'events')
+            await new Promise<void>((resolve) => bench.time.clock().setTimer(50, resolve));
+          return log.read(from, position, options);
+        },
+      }),
+    });
+    await bench.open('k');
+    await bench.time.advance(5000);
+    isBlind = true;
+    await bench.attach('k');
+    await bench.log.append(EVENTS, [claim('rival', ofType('claimed')[0]!.offset)]);
+    await bench.call('k', 1, 'lookup');
+    await bench.time.advance(5000);
+    const written = bench.records(EVENTS).filter(({ headers }) => typeOf(headers) === EVENT_TYPE.checkpoint).length;
+    expect(written).toBe(ofType('checkpoint').length + 1);
+    isBlind = false;
+    await bench.until(() => ofType('claimed').length === 3);
+    await bench.time.advance(5000);
+    const accepted = ofType('checkpoint').map(({ offset }) => offset);
+    for (const { key, value } of bench.records(META))
+      if (decodeText(key!).startsWith('checkpoint/'))
+        expect(accepted).toContain((JSON.parse(decodeText(value!)) as { offset: number }).offset);
   });
 
   it('[WRK-CHECKPOINT] list what is open, with whether it was started and anything was said', async () => {

@@ -2,6 +2,8 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { decodeText } from '@throughline/protocol';
 import type { JsonRpcMessage, JsonRpcRequest } from '@throughline/protocol';
+import { noMetrics } from '@throughline/telemetry';
+import type { Metrics } from '@throughline/telemetry';
 import { errorOf, methodsOf, progressOf, textOf } from './testing/messages.ts';
 import { openBench, SESSIONS } from './testing/worker-bench.ts';
 import type { Bench, WorkerChoice } from './testing/worker-bench.ts';
@@ -20,6 +22,15 @@ const initialize = (version = '2025-11-25'): object => ({
   method: 'initialize',
   params: { protocolVersion: version, capabilities: {} },
 });
+
+/** Metrics that note why client messages were dropped. */
+function countDrops(): { readonly dropped: unknown[]; readonly metrics: Metrics } {
+  const dropped: unknown[] = [];
+  const add: Metrics['add'] = (name, _by, labels) => {
+    if (name === 'throughline_worker_dropped_total') dropped.push(labels?.['reason']);
+  };
+  return { dropped, metrics: { ...noMetrics, add } };
+}
 
 describe('the bounds of sessions', () => {
   it('[WRK-SEATS] a server has no more instances than it may, though many are asked for at once', async () => {
@@ -177,7 +188,8 @@ describe('time', () => {
 
   it('[WRK-PING] moves the idle standalone cursor of an older client at a quarter of retention, and its answer is swallowed', async () => {
     bench = await openBench(13, { retentionMs: 400_000 });
-    const { host } = await bench.start({ idleTtl: 100_000 });
+    const { dropped, metrics } = countDrops();
+    const { host } = await bench.start({ idleTtl: 100_000, metrics });
     await bench.open('old', { version: '2025-06-18' });
     await bench.open('new', { version: '2025-11-25' });
     await bench.open('deaf', { version: '2025-06-18' });
@@ -193,6 +205,7 @@ describe('time', () => {
     await bench.time.advance(100_000);
     expect([standalone('old').length, standalone('new').length, standalone('deaf').length]).toEqual([2, 0, 0]);
     expect(host.opened.map((session) => session.received.length)).toEqual(received);
+    expect(dropped).toEqual([]);
   });
 });
 
@@ -317,14 +330,7 @@ describe('what the server says', () => {
 
   it('[WRK-SETTLE] what it says after its answer, or is no JSON-RPC, is dropped and counted', async () => {
     bench = await openBench(21);
-    const dropped: unknown[] = [];
-    const metrics = {
-      add: (name: string, _by?: number, labels?: Readonly<Record<string, string>>) => {
-        if (name === 'throughline_worker_dropped_total') dropped.push(labels?.['reason']);
-      },
-      set: () => undefined,
-      observe: () => undefined,
-    };
+    const { dropped, metrics } = countDrops();
     const { host } = await bench.start({ metrics });
     await bench.open('k');
     const at = await bench.call('k', 1, 'effect');

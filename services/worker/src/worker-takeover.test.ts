@@ -254,6 +254,22 @@ describe('a batch over a takeover', () => {
   });
 });
 
+describe('a batch whose members come apart', () => {
+  it('[WRK-BATCH-END] ends with the last of them, though another owner took the first', async () => {
+    const first = await openWith(17);
+    const call = (id: number, name: string): object => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name } });
+    const [at = -1] = await bench.post('k', call(1, 'effect'), { version: '2025-03-26', batch: '0/2' });
+    await bench.until(() => bench.stream(`r${at}`).messages.length === 1);
+    await bench.time.advance(5000);
+    first.crash();
+    const second = await bench.start(QUICK);
+    await bench.until(() => second.worker.owned().length === 1);
+    await bench.post('k', call(2, 'effect'), { version: '2025-03-26', batch: '1/2' });
+    const { messages, ends } = await bench.ended(at);
+    expect([messages.length, ends, bench.runs.length]).toEqual([2, 1, 2]);
+  });
+});
+
 describe('a session over a takeover', () => {
   it('[WRK-RESTORE] is rebuilt with initialize, log level and subscriptions, and the client sees no answer of it', async () => {
     const first = await openWith(20);
@@ -367,6 +383,17 @@ describe('a session over a takeover', () => {
     expect(errorOf(messages[0])?.code).toBe('SESSION_ENDED');
     await bench.until(() => bench.session('k').endReason !== null);
     expect(bench.runs).toEqual([]);
+  });
+
+  it('[WRK-END] whose end the dead owner had written is not ended a second time', async () => {
+    const first = await openWith(27);
+    await bench.end('k');
+    const ends = (): number => bench.accepted().filter(({ body }) => body.type === 'sessionEnded').length;
+    await bench.until(() => ends() === 1);
+    first.crash();
+    await bench.start(QUICK);
+    await bench.time.advance(5000);
+    expect([ends(), bench.session('k').endReason]).toEqual([1, 'deleted']);
   });
 
   it('[WRK-NAMESPACE] ids of server requests differ between owners, and answers to a former one are dropped', async () => {

@@ -164,7 +164,8 @@ class Judge {
     if (session?.forged === true && isOver) return true;
     switch (code) {
       case 'OWNER_LOST':
-        return this.#harms.has('owner') || isAppend;
+        // A repetition may come when what the first one was told is no longer held.
+        return this.#harms.has('owner') || isAppend || faults.includes('retention');
       case 'SERVER_FAILED':
         return faults.includes('instance-failure') || isOver;
       case 'SESSION_ENDED':

@@ -3,6 +3,7 @@
  * mutant. An edit that does not apply any more is a fault of this file.
  */
 import type { FaultName } from './faults.ts';
+import type { PlanOptions } from './plan.ts';
 
 export interface Mutant {
   readonly name: string;
@@ -10,7 +11,11 @@ export interface Mutant {
   readonly edits: readonly { readonly file: string; readonly from: string; readonly to: string }[];
   /** Faults that bring it to light; else those of the seed. */
   readonly faults?: readonly FaultName[];
+  /** Replaces what the seed would draw. */
+  readonly overrides?: PlanOptions['overrides'];
 }
+
+const SMALL_CACHE = { cacheBytes: 1024, catchUpReaders: 2, keepAliveMs: 200, refreshMs: 300, drainMs: 200 };
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -150,7 +155,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'catch-up-beyond-the-tail',
     breaks: 'catch-up judges records that the claims do not reach yet',
-    faults: ['worker-stop', 'worker-crash', 'gateway-crash', 'connection-cut'],
+    faults: ['worker-stop', 'read-failure', 'gateway-crash', 'connection-cut'],
+    overrides: { latency: { logMs: 2, networkMs: 5 }, faultEveryMs: 150, workers: 3, gateway: SMALL_CACHE },
     edits: [
       {
         file: 'libs/tail/src/partition-tail.ts',
@@ -162,6 +168,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-session-filter',
     breaks: 'catch-up delivers the records of all sessions',
+    faults: ['connection-cut', 'gateway-crash'],
+    overrides: { partitions: 1, gateway: SMALL_CACHE },
     edits: [
       {
         file: 'libs/tail/src/partition-tail.ts',
@@ -223,7 +231,7 @@ export const MUTANTS: readonly Mutant[] = [
     faults: ['gateway-stop', 'connection-cut', 'epoch-rotation'],
     edits: [
       {
-        file: 'services/gateway/src/stream.ts',
+        file: 'services/gateway/src/terminal-events.ts',
         from: 'formatEvent(null, text)',
         to: 'formatEvent(eventId, text)',
       },

@@ -7,10 +7,6 @@ export class BodyBudget {
     this.#limit = limit;
   }
 
-  taken(): number {
-    return this.#taken;
-  }
-
   /** Room for a body of `bytes`, or `null`. Returns the way to give it back, idempotent. */
   take(bytes: number): (() => void) | null {
     if (this.#taken + bytes > this.#limit) return null;

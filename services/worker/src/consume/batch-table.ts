@@ -41,7 +41,7 @@ export class BatchTable {
     const first = offset - index;
     let batch = this.#batches.get(first);
     if (batch === undefined) {
-      // Members before it were not read: they lie before what is held, or were never written.
+      // Members before it were not read here: they are finished, evicted, or were never written.
       batch = { first, key, count, seen: index, requests: 0, answered: 0, isPast: true, hasEnded, copied: new Set() };
       this.#batches.set(first, batch);
     }
@@ -66,10 +66,5 @@ export class BatchTable {
       batch.seen = batch.count;
     }
     return broken;
-  }
-
-  /** The first offset of a batch of which members are awaited; infinite if there is none. */
-  from(): number {
-    return Math.min(Number.POSITIVE_INFINITY, ...this.#batches.keys());
   }
 }

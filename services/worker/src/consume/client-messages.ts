@@ -57,12 +57,8 @@ export class ClientMessages {
       drop(this.#parts, 'answer-to-nothing');
       return;
     }
-    if (
-      named.claim !== this.#parts.claim ||
-      named.instance !== session.instanceNumber ||
-      !session.isLoaded ||
-      !session.outgoing.delete(String(message.id))
-    ) {
+    // Its name says whose it is: of this claim, and of this instance, as long as that lives.
+    if (!session.isLoaded || !session.outgoing.delete(String(message.id))) {
       drop(this.#parts, 'answer-to-former-owner');
       return;
     }

@@ -177,7 +177,6 @@ export class SessionLife {
       this.#ending.delete(key);
       this.#unrecorded.delete(key);
       this.#parts.touch();
-      this.#parts.wake();
     } catch (error) {
       this.#unrecorded.add(key);
       if (!over.aborted)

@@ -213,7 +213,7 @@ export class Tenure {
     return {
       claims: this.#parts.watch.claims().list(),
       inbound: this.#inbound,
-      from: Math.min(this.#inbound, this.#calls.from(), this.#batches.from(), this.#dedupe.from()),
+      from: Math.min(this.#inbound, this.#calls.from(), this.#dedupe.from()),
       open: this.#calls.open(),
       ...(ending.length === 0 ? {} : { ending }),
     };
@@ -238,12 +238,11 @@ export class Tenure {
     return (await isAccepted(this.#parts, at)) ? at : null;
   }
 
-  /** No new work from here. Resolves when nothing runs any more and every end is recorded, or `signal` fires. */
+  /** No new work from here. Resolves when nothing runs any more, or `signal` fires. */
   async quiesce(signal: AbortSignal): Promise<void> {
     this.#isLeaving = true;
     this.#calls.hold();
-    const isQuiet = (): boolean =>
-      this.#parts.sessions.all().every((session) => session.running === 0) && this.life.ending().length === 0;
+    const isQuiet = (): boolean => this.#parts.sessions.all().every((session) => session.running === 0);
     await new Promise<void>((resolve) => {
       const check = (): void => {
         if (!isQuiet() && !signal.aborted && !this.#stop.signal.aborted) return;
