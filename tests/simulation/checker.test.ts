@@ -37,6 +37,8 @@ function dataAt(exchange: Doctored['exchanges'][number], number: number): number
   return exchange.receipts.findIndex(({ id, data }) => data !== '' && parseEventId(id)?.seq === number);
 }
 
+const offsetOf = (id: string): number => parseEventId(id)?.offset ?? -1;
+
 function answered(records: Doctored, tool: string): CallRecord {
   const found = records.calls.find((call) => call.tool === tool && call.outcome?.kind === 'result');
   if (found === undefined) throw new Error(`the run has no answered ${tool}`);
@@ -265,5 +267,53 @@ describe('the checker', () => {
         exchange.receipts.pop();
       }),
     ).toContain('SIM-SAME');
+  });
+
+  it('[SIM-NEWEST] finds a connection that goes on behind a newer attachment', () => {
+    expect(
+      rulesOf((records) => {
+        // The stream of a POST was taken by a resume; what came behind that place comes over the POST as well.
+        const resumed = records.exchanges.find(
+          ({ method, liveAt, receipts }) =>
+            method === 'GET' &&
+            liveAt !== null &&
+            receipts.some(({ id, data }) => data !== '' && id.includes('.r') && offsetOf(id) > liveAt),
+        )!;
+        const label = resumed.receipts[0]!.id.split('.')[3];
+        const posted = records.exchanges.find(
+          ({ method, receipts }) => method === 'POST' && receipts[0]?.id.split('.')[3] === label,
+        )!;
+        posted.receipts.push(...resumed.receipts);
+      }),
+    ).toContain('SIM-NEWEST');
+  });
+
+  it('[SIM-GONE] finds a session that is over and still served', () => {
+    expect(
+      rulesOf((records) => {
+        records.gone = [{ session: records.sessions[0]!.id, gateway: 'g0', status: 202 }];
+      }),
+    ).toEqual(['SIM-GONE']);
+  });
+
+  it('[SIM-NO-BUGS] finds what a process logged as its own failure, and a 500', () => {
+    expect(
+      rulesOf((records) => {
+        records.bugs = ['g0.1: request failed'];
+      }),
+    ).toEqual(['SIM-NO-BUGS']);
+    expect(
+      rulesOf((records) => {
+        records.exchanges.find(({ receipts }) => receipts.length === 0)!.status = 500;
+      }),
+    ).toContain('SIM-NO-BUGS');
+  });
+
+  it('[SIM-REFUSED] finds a message for a cursor that no server gave', () => {
+    expect(
+      rulesOf((records) => {
+        longest(records).isHonest = false;
+      }),
+    ).toContain('SIM-REFUSED');
   });
 });

@@ -53,7 +53,7 @@ function tryMutant(mutant: Mutant): { caught: boolean; said: string } {
       status === 1 && seed !== undefined && spawnSync(process.execPath, sane, { cwd: ROOT }).status === 0;
     return {
       caught: isCaught,
-      said: `${isCaught ? stdout : stdout + stderr}`
+      said: (isCaught ? stdout : stdout + stderr)
         .split('\n')
         .map((line) => `  ${line.slice(0, 220)}`)
         .join('\n'),

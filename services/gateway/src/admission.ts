@@ -5,12 +5,12 @@ import type { GatewayConfig } from './config.ts';
 
 const LOOPBACK_NAMES = new Set(['localhost', '127.0.0.1', '[::1]', '::1']);
 
-export function isLoopbackName(host: string): boolean {
+function isLoopbackName(host: string): boolean {
   return LOOPBACK_NAMES.has(host.toLowerCase()) || /^127(?:\.\d{1,3}){3}$/.test(host);
 }
 
 /** The name in a Host header, without the port. */
-export function hostName(header: string): string {
+function hostName(header: string): string {
   return header.replace(/:\d+$/, '').toLowerCase();
 }
 
@@ -38,7 +38,7 @@ export function isAllowedOrigin(config: HostConfig, origin: string | undefined):
   return host !== null && isLoopbackName(host);
 }
 
-export const ANONYMOUS = 'anonymous';
+const ANONYMOUS = 'anonymous';
 const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
 
 /** The principal that the Authorization header proves, or the refusal. Compares digests, so time tells nothing of a token. */

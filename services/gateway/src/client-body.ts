@@ -10,7 +10,7 @@ export interface ClientBody {
   readonly isBatch: boolean;
 }
 
-export const MAX_BATCH = 100;
+const MAX_BATCH = 100;
 const MODERN_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 
 /** Refusals: `MALFORMED_JSON`, `INVALID_REQUEST` (the message names the fault), `ERA_UNSUPPORTED`. */

@@ -52,7 +52,7 @@ export interface StreamOptions {
   readonly first?: CursorResult;
 }
 
-export const SSE_HEADERS = {
+const SSE_HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store, no-transform',
   'X-Accel-Buffering': 'no',

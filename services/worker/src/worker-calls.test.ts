@@ -329,6 +329,35 @@ describe('what cannot be read', () => {
     expect(places).toEqual([`inbound/0/${unknown}`, `inbound/0/${broken}`]);
   });
 
+  it('[WRK-POISON] is read no faster than it can be copied', async () => {
+    bench = await openBench(26);
+    let release = (): void => undefined;
+    const isFree = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await bench.start({
+      wrap: (log) => ({
+        ...log,
+        append: async (to, records) => {
+          if (to.topic === 'dead-letter') await isFree;
+          return log.append(to, records);
+        },
+      }),
+    });
+    await bench.open('k');
+    await bench.log.append(
+      INBOUND,
+      Array.from({ length: 100 }, () => ({ key: null, value: null, headers: [] })),
+    );
+    await bench.time.advance(100);
+    const at = await bench.call('k', 1, 'lookup');
+    await bench.time.advance(5000);
+    expect(bench.stream(`r${at}`).messages).toEqual([]);
+    release();
+    await bench.ended(at);
+    expect(bench.records(DEAD_LETTER)).toHaveLength(100);
+  });
+
   it('[WRK-POISON] in events is reported by the next owner if nobody owned the partition', async () => {
     bench = await openBench(21);
     const [at] = (await bench.log.append(EVENTS, [{ key: null, value: null, headers: [] }])).offsets;

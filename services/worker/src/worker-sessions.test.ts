@@ -130,6 +130,24 @@ describe('the end of a session', () => {
   });
 });
 
+describe('a session that cannot be recorded', () => {
+  it('[WRK-RESTORE] does not begin: its client is told, and it ends', async () => {
+    bench = await openBench(22);
+    await bench.start({
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) => {
+          log.failAppends(to.topic === 'sessions' && !isEnd(records[0]?.key) ? 'refused' : null);
+          return log.append(to, records);
+        },
+      }),
+    });
+    const [at = -1] = await bench.post('k', initialize());
+    expect(errorOf((await bench.ended(at)).messages[0])?.code).toBe('LOG_UNAVAILABLE');
+    await bench.until(() => bench.session('k').endReason === 'unknown');
+  });
+});
+
 describe('time', () => {
   const IDLE: WorkerChoice = { idleTtl: 60, config: { unloadAfterMs: 10_000 } };
 

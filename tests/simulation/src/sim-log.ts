@@ -81,7 +81,7 @@ export function openSimLog(options: SimLogOptions): Log {
           (error: unknown) => {
             if (tell)
               complete(() => {
-                reject(error as Error);
+                reject(error);
               });
           },
         );
@@ -132,7 +132,7 @@ export function openSimLog(options: SimLogOptions): Log {
           });
         },
         (error: unknown) => {
-          if (process.isAlive()) reject(error as Error);
+          if (process.isAlive()) reject(error);
         },
       );
     });

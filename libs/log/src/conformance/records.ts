@@ -10,7 +10,7 @@ export function textRecord(value: string, key = 'key'): RecordInput {
 }
 
 /** Bytes as text: all of them if few, else their length and a digest. */
-export function showBytes(bytes: Uint8Array | null): string | null {
+function showBytes(bytes: Uint8Array | null): string | null {
   if (bytes === null) return null;
   if (bytes.length > 256) return `${bytes.length} bytes ${toBase64Url(sha256(bytes))}`;
   return `0x${[...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('')}`;

@@ -10,9 +10,9 @@ import { allRefs, OFFSET_SPAN } from './slots.ts';
 import { isBusy, say, SQLITE, sqliteCode } from './sqlite-error.ts';
 
 /** Marks a file as a log of this product: "THLG". */
-export const APPLICATION_ID = 0x54484c47;
+const APPLICATION_ID = 0x54484c47;
 /** Format of the file. A change that older code would misread is another number. */
-export const FORMAT = 1;
+const FORMAT = 1;
 const OPEN_DEADLINE_MS = 5000;
 /** Bytes to which the write-ahead log is cut back after a checkpoint. */
 const WAL_BYTES = 32 * 1024 * 1024;
