@@ -148,7 +148,7 @@ describe('succession', () => {
     expect(ofType('claimed')).toHaveLength(1);
   });
 
-  it('[WRK-SUCCESSION] an owner whose heartbeats stopped is replaced, and what it writes later is fenced', async () => {
+  it('[WRK-SUCCESSION] [WRK-WATCH] an owner whose heartbeats stopped is replaced, and what it writes later is fenced', async () => {
     bench = await openBench(8);
     const first = await bench.start(QUICK);
     await bench.open('k');
@@ -185,12 +185,29 @@ describe('succession', () => {
 
   it('[WRK-IDLE] after a sleep nobody is idle before it was read what came meanwhile', async () => {
     bench = await openBench(33);
-    const { process } = await bench.start({ ...QUICK, idleTtl: 20 });
+    let isAsleep = false;
+    const { process } = await bench.start({
+      ...QUICK,
+      idleTtl: 20,
+      wrap: (log) => ({
+        ...log,
+        read: async (from, position, options) => {
+          while (isAsleep && from.topic === 'inbound')
+            await new Promise<void>((resolve) => bench.time.clock().setTimer(50, resolve));
+          return log.read(from, position, options);
+        },
+      }),
+    });
     await bench.open('k');
+    isAsleep = true;
+    // The read that waits already ends first.
+    await bench.time.advance(6000);
     bench.time.pause(process);
     await bench.time.advance(30_000);
     const at = await bench.call('k', 1, 'lookup');
     bench.time.resume(process);
+    await bench.time.advance(10);
+    isAsleep = false;
     expect(textOf((await bench.ended(at)).messages[0])).toBe('lookup ');
     expect(bench.session('k').endReason).toBeNull();
   });

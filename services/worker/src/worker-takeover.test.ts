@@ -205,6 +205,8 @@ describe('a repeated request over a takeover', () => {
       await bench.ended(await bench.call('k', 1, 'effect'));
       // The owner remembers it for longer than the log has to.
       await bench.time.advance(200_000);
+      await bench.ended(await bench.call('k', 2, 'lookup'));
+      await bench.time.advance(5000);
       isSlow = true;
       const again = await bench.call('k', 1, 'effect');
       await bench.until(() => bench.accepted().some(({ body }) => body.type === 'alias'));
@@ -212,7 +214,7 @@ describe('a repeated request over a takeover', () => {
       first.crash();
       await bench.start(QUICK);
       const { messages, ends } = await bench.ended(again);
-      expect([messages.length, ends, bench.runs.length]).toEqual([1, 1, 1]);
+      expect([messages.length, ends, bench.runs.length]).toEqual([1, 1, 2]);
     },
   );
 });

@@ -275,7 +275,7 @@ function newestHint(world: World, partition: number): number {
     if (key === null || value === null) continue;
     const name = text.decode(key);
     if (name.startsWith('checkpoint/') && name.endsWith(`/${suffix}`))
-      offset = Math.max(offset, Number((JSON.parse(text.decode(value)) as { offset: number }).offset));
+      offset = Math.max(offset, (JSON.parse(text.decode(value)) as { offset: number }).offset);
   }
   return offset;
 }

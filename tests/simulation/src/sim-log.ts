@@ -81,7 +81,7 @@ export function openSimLog(options: SimLogOptions): Log {
           (error: unknown) => {
             if (tell)
               complete(() => {
-                reject(error);
+                reject(toError(error));
               });
           },
         );
@@ -132,7 +132,7 @@ export function openSimLog(options: SimLogOptions): Log {
           });
         },
         (error: unknown) => {
-          if (process.isAlive()) reject(error);
+          if (process.isAlive()) reject(toError(error));
         },
       );
     });
@@ -162,4 +162,8 @@ function typeOf(record: RecordInput): string {
   const key = record.key === null ? '' : decodeText(record.key).slice(0, 6);
   const value = record.value === null ? '-' : decodeText(record.value).slice(0, 400);
   return `${header('type')}[${key} ${header('stream')} o=${header('owner')} ${header('end')}${header('attempt')}${header('attachment')}] ${value}`;
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }

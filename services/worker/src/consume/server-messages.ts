@@ -23,9 +23,9 @@ import { drop } from './tenure-parts.ts';
 import type { TenureParts } from './tenure-parts.ts';
 
 /** Bytes that a session may have waiting for the log: a server that does not heed backpressure is ended there. */
-export const FLOOD_BYTES = 32 * 1024 * 1024;
+const FLOOD_BYTES = 32 * 1024 * 1024;
 /** Requests of one server that its client has not answered. */
-export const MAX_OUTGOING = 1000;
+const MAX_OUTGOING = 1000;
 
 export interface ServerMessagesOptions {
   readonly parts: TenureParts;

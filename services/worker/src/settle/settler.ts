@@ -15,7 +15,7 @@ import type { Mirror, OpenCall } from '../consume/open-call.ts';
 import type { PartitionWriter } from './partition-writer.ts';
 
 /** Characters that wait for a repeated request while its earlier messages are copied. */
-export const MAX_PENDING_CHARS = 4 * 1024 * 1024;
+const MAX_PENDING_CHARS = 4 * 1024 * 1024;
 
 /** What an answer belongs to: a call, or a message that could not be read as one. */
 type Answered = Pick<OpenCall, 'at' | 'stream' | 'key' | 'batch'>;
