@@ -1,7 +1,14 @@
 /** Who owns a partition, and how it is handed on. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { LogError } from '@throughline/log';
-import { decodeText, EVENT_TYPE, makeRecord, readCheckpoint, readWorkerRecord } from '@throughline/protocol';
+import {
+  decodeText,
+  EVENT_TYPE,
+  makeRecord,
+  readCheckpoint,
+  readCheckpointHint,
+  readWorkerRecord,
+} from '@throughline/protocol';
 import type { EventRecord } from '@throughline/protocol';
 import { errorOf, textOf } from './testing/messages.ts';
 import { EVENTS, META, openBench } from './testing/worker-bench.ts';
@@ -30,6 +37,33 @@ describe('a claim', () => {
     const [a, b] = ofType('claimed');
     expect([a?.body, b?.body]).toMatchObject([{ predecessor: null }, { predecessor: a?.offset }]);
     expect(JSON.parse(decodeText(b!.record.value!))).toEqual({ claims: [a?.offset] });
+  });
+
+  it('[WRK-CLAIM] is told in meta before its first checkpoint, so that readers know it when its record is evicted', async () => {
+    bench = await openBench(9);
+    const first = await bench.start(QUICK);
+    first.crash();
+    // The second owner dies at its first checkpoint.
+    const second = bench.starting({
+      ...QUICK,
+      wrap: (own) => ({
+        ...own,
+        append: (to, records) => {
+          const isCheckpoint = to.topic === 'events' && typeOf(records[0]?.headers ?? []) === EVENT_TYPE.checkpoint;
+          if (isCheckpoint) second.log.crash();
+          return own.append(to, records);
+        },
+      }),
+    });
+    second.started.catch(() => undefined);
+    const hints = () =>
+      bench
+        .records(META)
+        .flatMap((record) => (decodeText(record.key!).startsWith('checkpoint/') ? [readCheckpointHint(record)!] : []));
+    await bench.until(() => ofType('claimed').length === 2 && hints().length >= 2);
+    const [a, b] = ofType('claimed');
+    expect(hints().at(-1)).toMatchObject({ offset: hints()[0]?.offset, claims: [a?.offset, b?.offset] });
+    expect(ofType('checkpoint').filter(({ offset }) => offset > b!.offset)).toEqual([]);
   });
 
   it('[WRK-CLAIM] that another forestalled is void, and is tried again when its turn comes', async () => {

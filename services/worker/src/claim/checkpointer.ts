@@ -3,7 +3,7 @@
  * did. What it tells in `meta` it tells only after the log has accepted it. SPEC: WRK-CHECKPOINT.
  */
 import { formatCheckpoint, makeRecord, META_KEY } from '@throughline/protocol';
-import type { Partition } from '@throughline/protocol';
+import type { Offset, Partition } from '@throughline/protocol';
 import { ackWithin } from '../ack-within.ts';
 import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
@@ -54,15 +54,31 @@ export class Checkpointer {
    * @param force even if nothing happened. Rejects if the hint could not be written.
    */
   async write(force: boolean): Promise<void> {
-    const { context, partition, epoch, tenure } = this.#options;
-    const { log, clock, config, worker } = context;
+    const { context, tenure } = this.#options;
+    const { clock } = context;
     const value = tenure.checkpointValue(force);
     if (value === null) return;
     const startMs = clock.monoMs();
     const offset = await tenure.writeCheckpoint(formatCheckpoint(value));
     if (offset === null) return;
     this.#lastMs = startMs;
-    const hint = JSON.stringify({ offset, claims: value.claims, worker });
+    await this.#tell(offset, value.claims);
+  }
+
+  /**
+   * Adds this claim to what is told in `meta`, where readers may begin being left as it was: should this owner die before
+   * its first checkpoint, and retention take its claim, readers still know it. Nothing to add to in a new epoch.
+   */
+  async tellClaim(claims: readonly Offset[]): Promise<void> {
+    const { context, partition, epoch } = this.#options;
+    const known = context.meta.hint(epoch, partition);
+    if (known !== null) await this.#tell(known.offset, claims);
+  }
+
+  async #tell(offset: Offset, claims: readonly Offset[]): Promise<void> {
+    const { context, partition, epoch } = this.#options;
+    const { log, clock, config, worker } = context;
+    const hint = JSON.stringify({ offset, claims, worker });
     const record = makeRecord('checkpoint', META_KEY.checkpoint(epoch, partition), hint, {});
     await ackWithin(clock, config.appendTimeoutMs, log.append(META, [record]));
   }

@@ -176,9 +176,11 @@ export class PartitionOwner {
   async #serve({ watch, directory, tenure, epoch, signal }: Serving): Promise<void> {
     const { context, partition } = this.#options;
     tenure.reportUnreadable();
+    const checkpointer = new Checkpointer({ context, partition, epoch, tenure, signal });
+    await context.meta.sync(signal);
+    await checkpointer.tellClaim(watch.claims().list());
     await directory.sync(signal);
     await takeOver({ context, partition, epoch, watch, directory, tenure, signal });
-    const checkpointer = new Checkpointer({ context, partition, epoch, tenure, signal });
     await checkpointer.write(true);
     if (signal.aborted) return;
     this.#setOwned(epoch);
