@@ -1,3 +1,6 @@
+import { spawnSync } from 'node:child_process';
+import path from 'node:path';
+import process from 'node:process';
 import { describe, expect, it } from 'vitest';
 import { forbidReal } from './src/forbid-real.ts';
 import { runSeed } from './src/run-seed.ts';
@@ -9,6 +12,17 @@ describe('a simulated run', () => {
       const again = await runSeed(seed);
       expect(again.hash, `seed ${seed}`).toBe(first.hash);
       expect(again.steps).toBe(first.steps);
+    }
+  });
+
+  it('[SIM-REPEAT] is the same in another process, as a person replays it', { timeout: 120_000 }, async () => {
+    for (const seed of [21, 34]) {
+      const { stdout } = spawnSync(
+        process.execPath,
+        ['--conditions=@throughline/source', path.join(import.meta.dirname, 'replay.ts'), String(seed), '--quiet'],
+        { encoding: 'utf8' },
+      );
+      expect(stdout).toContain((await runSeed(seed)).hash);
     }
   });
 

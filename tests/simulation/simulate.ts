@@ -3,7 +3,7 @@ import process from 'node:process';
 import { parseArgs } from 'node:util';
 import { FAULTS } from './src/faults.ts';
 import type { FaultName } from './src/faults.ts';
-import type { PlanOptions } from './src/plan.ts';
+import type { PlanOptions } from './src/draw-plan.ts';
 import { replayCommand, runSeed } from './src/run-seed.ts';
 
 const { values } = parseArgs({

@@ -265,6 +265,13 @@ export const FAULTS = {
 
 export type FaultName = keyof typeof FAULTS;
 
+/** The row of a fault that a plan names. Throws on an unknown name. */
+export function faultNamed(name: string): FaultRow {
+  const row = (FAULTS as Readonly<Record<string, FaultRow>>)[name];
+  if (row === undefined) throw new RangeError(`there is no fault ${name}`);
+  return row;
+}
+
 /** Offset that the newest checkpoint hint in `meta` names: retention never comes near it in a partition that is served. */
 function newestHint(world: World, partition: number): number {
   const part = world.store.partition({ topic: 'meta', partition: 0 });

@@ -3,7 +3,7 @@
  * mutant. An edit that does not apply any more is a fault of this file.
  */
 import type { FaultName } from './faults.ts';
-import type { PlanOptions } from './plan.ts';
+import type { PlanOptions } from './draw-plan.ts';
 
 export interface Mutant {
   readonly name: string;

@@ -245,7 +245,7 @@ function bugLogger({ trace, bugs }: World, process: SimProcess): Logger {
     (level: string) =>
     (event: string, fields: object = {}): void => {
       const text = `${event} ${JSON.stringify(fields)}`;
-      trace.add(process.name, `${level} ${text}`);
+      trace.add(process.name, `${level} ${withoutStacks(event, fields)}`);
       if (level === 'error' && !text.includes('simulated:')) bugs.push(`${process.name}: ${text}`);
     };
   const logger: Logger = {
@@ -256,4 +256,11 @@ function bugLogger({ trace, bugs }: World, process: SimProcess): Logger {
     child: () => logger,
   };
   return logger;
+}
+
+/** Stacks name the frames of whoever runs the simulation, so they are no part of the run. */
+function withoutStacks(event: string, fields: object): string {
+  const cut = (_name: string, value: unknown): unknown =>
+    typeof value === 'string' ? value.split('\n    at ')[0] : value;
+  return `${event} ${JSON.stringify(fields, cut)}`;
 }

@@ -1,9 +1,5 @@
 /** What one seed means: how many processes and clients, how they are configured, which faults strike. */
-import { createChance } from './chance.ts';
-import type { Chance } from './chance.ts';
 import type { Latency } from './conditions.ts';
-import { FAULTS } from './faults.ts';
-import type { FaultName } from './faults.ts';
 import type { ClientHabits } from './sim-client.ts';
 
 export interface Plan {
@@ -16,7 +12,8 @@ export interface Plan {
   readonly activeMs: number;
   /** Mean milliseconds between two faults. */
   readonly faultEveryMs: number;
-  readonly faults: readonly FaultName[];
+  /** Names of the table of faults. */
+  readonly faults: readonly string[];
   readonly latency: Latency;
   readonly instanceFailure: number;
   /** Whether workers know their tools from the start, as after a probe. */
@@ -34,77 +31,5 @@ export interface Plan {
     readonly maxRunning: number;
     readonly maxRunningPerSession: number;
     readonly unloadAfterMs: number;
-  };
-}
-
-export interface PlanOptions {
-  /** Replaces what the seed would draw. */
-  readonly faults?: readonly FaultName[];
-  readonly overrides?: Partial<Omit<Plan, 'seed' | 'faults'>>;
-}
-
-export function makePlan(seed: number, options: PlanOptions = {}): Plan {
-  const chance = createChance(seed, 'plan');
-  const clients = Array.from({ length: chance.whole(1, 4) }, () => makeHabits(chance));
-  const names = Object.keys(FAULTS) as FaultName[];
-  // Some runs without any fault, some with one kind, most with several.
-  const kinds = chance.weighted({ none: 1, one: 4, few: 8, many: 4 });
-  const share = { none: 0, one: 0, few: 0.3, many: 0.7 }[kinds];
-  const drawn = kinds === 'one' ? [chance.pick(names)] : names.filter(() => chance.happens(share));
-  return {
-    seed,
-    partitions: chance.whole(1, 3),
-    gateways: chance.whole(1, 3),
-    workers: chance.whole(1, 3),
-    clients,
-    activeMs: chance.between(3000, 9000),
-    faultEveryMs: chance.between(150, 1500),
-    latency: { logMs: chance.pick([0.5, 2, 10, 40]), networkMs: chance.pick([0.5, 5, 30]) },
-    instanceFailure: chance.happens(0.2) ? 0.05 : 0,
-    isProbed: chance.happens(0.5),
-    gateway: {
-      cacheBytes: chance.pick([1024, 4096, 32_768, 4_194_304]),
-      catchUpReaders: chance.pick([1, 2, 16]),
-      keepAliveMs: chance.pick([200, 1000]),
-      refreshMs: chance.pick([300, 2000]),
-      drainMs: chance.pick([0, 200, 1000]),
-    },
-    worker: {
-      checkpointMs: chance.pick([20, 200, 1000]),
-      drainMs: chance.pick([0, 300, 3000]),
-      maxRunning: chance.pick([2, 256]),
-      maxRunningPerSession: chance.pick([1, 2, 32]),
-      unloadAfterMs: chance.pick([100, 500, 300_000]),
-    },
-    ...options.overrides,
-    faults: options.faults ?? drawn,
-  };
-}
-
-function makeHabits(chance: Chance): ClientHabits {
-  return {
-    version: chance.pick(['2025-03-26', '2025-06-18', '2025-11-25', '2025-11-25', '2025-11-25']),
-    servers: chance.pick([['kept'], ['kept'], ['kept', 'fleeting']]),
-    paceMs: chance.between(20, 250),
-    maxParallel: chance.whole(1, 5),
-    postAgain: chance.pick([0, 0.5, 1, 1]),
-    cancel: chance.pick([0, 0, 0.15]),
-    deleteSession: chance.pick([0, 0, 0, 0.02]),
-    oddResume: chance.pick([0, 0, 0.3]),
-    forge: chance.pick([0, 0, 0, 0.03]),
-    slowRead: chance.pick([0, 0, 0.1]),
-    tools: {
-      echo: 3,
-      countdown: 4,
-      effect: 3,
-      lookup: 2,
-      upsert: 2,
-      ask: 1.5,
-      shout: 1,
-      poll: 1,
-      fail: 0.3,
-      list: 0.6,
-      ping: 0.3,
-    },
   };
 }

@@ -10,14 +10,15 @@ import type { Chance } from './chance.ts';
 import { check } from './checker.ts';
 import type { Finding } from './checker.ts';
 import { calm, createConditions } from './conditions.ts';
-import { FAULTS } from './faults.ts';
+import { faultNamed } from './faults.ts';
 import type { FaultScene } from './faults.ts';
 import { forbidReal } from './forbid-real.ts';
 import { Network } from './network.ts';
 import { createGatewayNode, createWorkerNode } from './nodes.ts';
 import type { Node, World } from './nodes.ts';
-import { makePlan } from './plan.ts';
-import type { Plan, PlanOptions } from './plan.ts';
+import { makePlan } from './draw-plan.ts';
+import type { PlanOptions } from './draw-plan.ts';
+import type { Plan } from './plan.ts';
 import type { RunRecords } from './records-of-run.ts';
 import { SimClient } from './sim-client.ts';
 import type { SimClientOptions } from './sim-client.ts';
@@ -115,7 +116,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     const chance = createChance(seed, 'faults');
     supervise(nodes, clock, chance);
     // Where owners are not to be lost, clients come when the workers have shared the partitions out.
-    if (!plan.faults.some((name) => FAULTS[name].harm === 'owner')) {
+    if (!plan.faults.some((name) => faultNamed(name).harm === 'owner')) {
       const isStarted = (): boolean => nodes.every((node) => node.isUp());
       await time.runUntil(() => isStarted() || time.nowMs() > QUIET_MS, QUIET_MS * 2);
       await time.advance(SETTLE_MS);
@@ -221,7 +222,7 @@ async function strikeUntil(endMs: number, scene: FaultScene, advance: (ms: numbe
     await advance(ms);
     if (plan.faults.length === 0) continue;
     const name = chance.pick(plan.faults);
-    const did = FAULTS[name].strike(scene);
+    const did = faultNamed(name).strike(scene);
     if (did !== null) trace.add('fault', `${name}: ${did}`);
   }
 }

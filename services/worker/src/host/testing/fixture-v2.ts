@@ -44,7 +44,6 @@ export function createFixtureServer(): McpServer {
   );
 
   server.registerTool('ask', { inputSchema: z.object({ question: z.string() }) }, async ({ question }, ctx) => {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated for the modern era only; servers of today use it
     const { action, content } = await ctx.mcpReq.elicitInput({
       message: question,
       requestedSchema: { type: 'object', properties: { answer: { type: 'string' } }, required: ['answer'] },
@@ -53,7 +52,6 @@ export function createFixtureServer(): McpServer {
   });
 
   server.registerTool('sample', { inputSchema: z.object({ prompt: z.string() }) }, async ({ prompt }, ctx) => {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated for the modern era only; servers of today use it
     const { content } = await ctx.mcpReq.requestSampling({
       messages: [{ role: 'user', content: { type: 'text', text: prompt } }],
       maxTokens: 10,
@@ -78,7 +76,6 @@ export function createFixtureServer(): McpServer {
   );
 
   server.registerTool('notify', { inputSchema: z.object({ text: z.string() }) }, async ({ text: data }) => {
-    // eslint-disable-next-line @typescript-eslint/no-deprecated -- deprecated for the modern era only; servers of today use it
     await server.sendLoggingMessage({ level: 'info', data });
     return text('notified');
   });
