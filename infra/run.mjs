@@ -10,7 +10,7 @@ import { ensureInstalled, nodeBinary } from './install.mjs';
 const root = path.resolve(fileURLToPath(new URL('..', import.meta.url)));
 
 const COMMANDS = {
-  start: ['services/cli/src/main.ts', 'serve'],
+  start: ['services/cli/src/main.ts'],
   test: ['infra/lanes/change.ts'],
   deep: ['infra/lanes/deep.ts'],
   check: ['infra/lanes/check.ts'],
@@ -40,7 +40,9 @@ function run() {
     process.stderr.write(`Throughline: ${file} does not exist, so "${command}" cannot run.\n`);
     process.exit(1);
   }
-  start(path.join(root, file), [...args, ...rest]);
+  // `npm start` serves; `npm start -- config check` and the like run that command.
+  const words = command === 'start' && (rest[0] === undefined || rest[0].startsWith('-')) ? ['serve', ...rest] : rest;
+  start(path.join(root, file), [...args, ...words]);
 }
 
 /** Lends the child our streams; signals go in, the exit code comes out. */

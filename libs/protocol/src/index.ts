@@ -32,7 +32,7 @@ export {
   BATCH_VERSION,
 } from './headers.ts';
 export type { LegacyVersion } from './headers.ts';
-export { isJsonRpcId, classifyMessage, errorResponse } from './json-rpc.ts';
+export { isJsonRpcId, classifyMessage, errorResponse, findClientFault } from './json-rpc.ts';
 export type { JsonRpcRequest, JsonRpcNotification, JsonRpcResponse, JsonRpcMessage, Classified } from './json-rpc.ts';
 export { MAX_PARTITION, parseOffset, parsePartition } from './position.ts';
 export type { Offset, Partition } from './position.ts';

@@ -71,3 +71,22 @@ export function classifyMessage(value: unknown): Classified | { readonly fault: 
 export function errorResponse(id: JsonRpcId | null, error: JsonRpcErrorObject): JsonRpcResponse {
   return { jsonrpc: '2.0', id, error };
 }
+
+const REQUEST_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'method', 'params']);
+const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result', 'error']);
+
+/**
+ * What MCP forbids in a client's message beyond JSON-RPC, and what official servers therefore drop without an answer:
+ * unknown fields, a `_meta` that is no object, a progress token that is neither string nor integer. `null`: nothing.
+ */
+export function findClientFault({ kind, message }: Classified): string | null {
+  const known = kind === 'response' ? RESPONSE_FIELDS : REQUEST_FIELDS;
+  for (const field of Object.keys(message))
+    if (!known.has(field)) return `field ${JSON.stringify(field.slice(0, 64))} is unknown`;
+  const params = kind === 'response' ? undefined : message.params;
+  if (params === undefined || !Object.hasOwn(params, '_meta')) return null;
+  const meta = params['_meta'];
+  if (!isObject(meta)) return 'field params._meta must be an object';
+  if (!Object.hasOwn(meta, 'progressToken') || isJsonRpcId(meta['progressToken'])) return null;
+  return 'field params._meta.progressToken must be a string or an integer';
+}

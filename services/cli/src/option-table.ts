@@ -373,7 +373,7 @@ export const OPTIONS = {
     group: 'Limits of the worker',
     kind: 'count',
     placeholder: 'number',
-    default: '256',
+    default: '2048',
     help: 'Requests that run at once in a worker.',
     yaml: 'limits.maxRunning',
     roles: HOSTING,

@@ -14,8 +14,8 @@ import type { Parts } from './start-role.ts';
 
 /** Time without renewal after which a process that shares the log loses its partitions. */
 const LEASE_MS = 3000;
-/** A server that `npx` fetches first may take most of a minute to answer. */
-const PROBE_MS = 60_000;
+/** A server that `npx` fetches first may take minutes to answer. */
+const PROBE_MS = 180_000;
 
 export const realParts: Parts = {
   clock: systemClock,

@@ -121,6 +121,7 @@ async function startAll(
     // Before anything listens: a server that does not start is found while nobody can call it yet.
     for (const [name, host] of hosts) {
       try {
+        logger.info('server.starting', { server: name, kind: host.kind });
         tools.set(name, await parts.probe(host, signal));
       } catch (error) {
         throw error instanceof HostError ? new HostError(error.code, `server ${name}: ${error.message}`, error) : error;

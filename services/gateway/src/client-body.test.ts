@@ -36,6 +36,35 @@ describe('bodies', () => {
     expect(refusalOf(text)).toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
+  it('[GW-BODY] bytes that are no UTF-8 are refused, not altered', () => {
+    const body = Uint8Array.from([
+      ...encodeText('{"jsonrpc":"2.0","method":"m","params":{"a":"'),
+      0xff,
+      0xc0,
+      ...encodeText('"}}'),
+    ]);
+    expect(refusalOf(new Uint8Array([0xff, 0xfe]))).toMatchObject({ code: 'MALFORMED_JSON' });
+    expect(() => parseClientBody(body)).toThrow(
+      expect.objectContaining({ refusal: expect.objectContaining({ code: 'MALFORMED_JSON' }) }),
+    );
+  });
+
+  it.each([
+    ['{"jsonrpc":"2.0","id":9,"method":"ping","foo":1}', 'field "foo"'],
+    ['{"jsonrpc":"2.0","id":9,"method":"ping","__proto__":{"a":1}}', 'field "__proto__"'],
+    ['{"jsonrpc":"2.0","id":9,"method":"ping","params":{"_meta":5}}', '_meta must be an object'],
+    ['{"jsonrpc":"2.0","id":9,"method":"ping","params":{"_meta":{"progressToken":{}}}}', 'progressToken must be'],
+  ])('[GW-BODY] %s, which servers drop without an answer, is refused with the field', (text, field) => {
+    const refusal = refusalOf(text);
+    expect(refusal).toMatchObject({ code: 'INVALID_REQUEST', id: 9 });
+    expect(refusal.message).toContain(field);
+  });
+
+  it('[GW-BODY] a response with an unknown field is refused, one with all of its own is taken', () => {
+    expect(refusalOf('{"jsonrpc":"2.0","id":1,"result":{},"foo":1}').code).toBe('INVALID_REQUEST');
+    expect(parse('{"jsonrpc":"2.0","id":1,"result":{"_meta":{}}}').messages).toHaveLength(1);
+  });
+
   it('[GW-BATCH] a batch is neither empty nor above 100 messages, and each must be one', () => {
     const one = '{"jsonrpc":"2.0","method":"m"}';
     expect(refusalOf('[]')).toMatchObject({ code: 'INVALID_REQUEST' });
@@ -73,13 +102,6 @@ describe('bodies', () => {
     expect(textsOf(message)[0]).toHaveLength(message.length);
     expect(textsOf(`[${message}]`)[0]).toHaveLength(message.length);
     expect(refusalOf(deep)).toMatchObject({ code: 'INVALID_REQUEST' });
-  });
-
-  it('[GW-BODY] bytes that are not UTF-8 are a message with replacement characters, or none', () => {
-    const bytes = encodeText('{"jsonrpc":"2.0","method":"mXX"}');
-    bytes.set([0xff, 0xfe], bytes.indexOf(0x58));
-    expect(parseClientBody(bytes).messages[0]).toMatchObject({ message: { method: 'm\uFFFD\uFFFD' } });
-    expect(refusalOf(new Uint8Array([0xff, 0xfe]))).toMatchObject({ code: 'MALFORMED_JSON' });
   });
 
   it('[GW-VERSION] a request of the era without sessions is told which revisions are served, in its own terms', () => {

@@ -1,5 +1,5 @@
 /** The body of a POST: what kind of messages it holds. Pure. SPEC: GW-BODY, GW-BATCH. */
-import { classifyMessage, decodeText, LEGACY_VERSIONS } from '@throughline/protocol';
+import { classifyMessage, findClientFault, LEGACY_VERSIONS } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
 
@@ -11,15 +11,17 @@ export interface ClientBody {
 }
 
 const MAX_BATCH = 100;
+/** Bytes that are no UTF-8 are refused, not altered. */
+const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const MODERN_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 
 /** Refusals: `MALFORMED_JSON`, `INVALID_REQUEST` (the message names the fault), `ERA_UNSUPPORTED`. */
 export function parseClientBody(body: Uint8Array): ClientBody {
   let value: unknown;
   try {
-    value = JSON.parse(decodeText(body));
+    value = JSON.parse(UTF8.decode(body));
   } catch {
-    return refuse('MALFORMED_JSON', 'The body is not JSON');
+    return refuse('MALFORMED_JSON', 'The body is not JSON in UTF-8');
   }
   const isBatch = Array.isArray(value);
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
@@ -33,6 +35,14 @@ export function parseClientBody(body: Uint8Array): ClientBody {
         isBatch ? `Message ${index} of the batch: ${classified.fault}` : `Not a JSON-RPC message: ${classified.fault}`,
       );
     refuseModern(classified);
+    const fault = findClientFault(classified);
+    const id = classified.kind === 'request' ? { id: classified.message.id } : {};
+    if (fault !== null)
+      refuse(
+        'INVALID_REQUEST',
+        isBatch ? `Message ${index} of the batch: ${fault}` : `Not an MCP message: ${fault}`,
+        id,
+      );
     return classified;
   });
   const text = onOneLine(body);

@@ -62,7 +62,7 @@ export const WorkerConfigSchema = z.strictObject({
     .describe(
       'Server instances of one principal in this worker, over all servers; without authentication all clients are one.',
     ),
-  maxRunning: z.int().min(1).default(256).describe('Requests that run at once in this worker.'),
+  maxRunning: z.int().min(1).default(2048).describe('Requests that run at once in this worker.'),
   maxRunningPerSession: z.int().min(1).default(32).describe('Requests that run at once in one session.'),
   maxQueuedPerSession: z
     .int()

@@ -13,8 +13,11 @@ export class InstanceSeats {
   readonly #byPrincipal = new Map<string, number>();
   #count = 0;
 
-  constructor(limits: SeatLimits) {
+  readonly #onChange: () => void;
+
+  constructor(limits: SeatLimits, onChange: () => void = () => undefined) {
     this.#limits = limits;
+    this.#onChange = onChange;
   }
 
   count(): number {
@@ -40,6 +43,7 @@ export class InstanceSeats {
     this.#count += by;
     change(this.#byServer, server, by);
     change(this.#byPrincipal, principal, by);
+    this.#onChange();
   }
 }
 

@@ -73,10 +73,19 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     meta,
     catalogs,
     places: new RunningPlaces(config.maxRunning),
-    seats: new InstanceSeats({
-      server: (name) => config.servers[name]?.maxSessions ?? 0,
-      principal: config.maxSessionsPerPrincipal,
-    }),
+    seats: new InstanceSeats(
+      { server: (name) => config.servers[name]?.maxSessions ?? 0, principal: config.maxSessionsPerPrincipal },
+      () => {
+        onSeats();
+      },
+    ),
+  };
+  // Gateways must not send new sessions to a worker that has no seat for them, nor shun one that has again.
+  let wasFull = false;
+  const onSeats = (): void => {
+    if (isFull(context) === wasFull) return;
+    wasFull = !wasFull;
+    void heartbeat.beat();
   };
   const owners = new Map<Partition, PartitionOwner>();
   /** Those that are being left; a partition that comes back waits for them. */

@@ -140,6 +140,17 @@ describe('a call', () => {
     expect(bench.runs.map(({ token }) => token)).toEqual(['b1', 'b2', 'calm', 'b3'].slice(0, bench.runs.length));
   });
 
+  it('[WRK-PASS] a ping and a new session need no place: long calls of others do not shut a client out', async () => {
+    bench = await openBench(18);
+    await bench.start({ config: { maxRunning: 1 } });
+    await bench.open('busy');
+    await bench.call('busy', 1, 'hang');
+    await bench.call('busy', 2, 'hang');
+    await bench.open('calm');
+    const [ping = -1] = await bench.post('calm', { jsonrpc: '2.0', id: 7, method: 'ping' });
+    expect((await bench.ended(ping)).messages).toEqual([{ jsonrpc: '2.0', id: 7, result: {} }]);
+  });
+
   it('[WRK-PASS] an answer of the client passes its own full queue', async () => {
     bench = await openBench(9);
     await bench.start({ config: { maxRunningPerSession: 1 } });

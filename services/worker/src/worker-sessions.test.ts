@@ -1,11 +1,11 @@
 /** Sessions of a living worker: their beginning, what bounds them, their end. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { decodeText } from '@throughline/protocol';
+import { decodeText, readWorkerRecord } from '@throughline/protocol';
 import type { JsonRpcMessage, JsonRpcRequest } from '@throughline/protocol';
 import { noMetrics } from '@throughline/telemetry';
 import type { Metrics } from '@throughline/telemetry';
 import { errorOf, methodsOf, progressOf, textOf } from './testing/messages.ts';
-import { openBench, SESSIONS } from './testing/worker-bench.ts';
+import { META, openBench, SESSIONS } from './testing/worker-bench.ts';
 import type { Bench, WorkerChoice } from './testing/worker-bench.ts';
 
 let bench: Bench;
@@ -42,6 +42,23 @@ describe('the bounds of sessions', () => {
     for (const at of offsets) answers.push(errorOf((await bench.ended(at)).messages[0])?.code ?? 'ok');
     expect(answers.sort()).toEqual(['CAPACITY', 'CAPACITY', 'CAPACITY', 'ok', 'ok']);
     expect(host.opened).toHaveLength(2);
+  });
+
+  it('[WRK-SEATS] a worker without a seat left says so at once, and again when it has one', async () => {
+    bench = await openBench(21);
+    await bench.start({ maxSessions: 1, config: { heartbeatMs: 60_000, deadAfterMs: 600_000 } });
+    const offers = (): unknown =>
+      bench
+        .records(META)
+        .flatMap((record) =>
+          decodeText(record.key!).startsWith('worker/') ? [readWorkerRecord(record)?.partitions] : [],
+        )
+        .at(-1);
+    expect(offers()).toEqual([0]);
+    await bench.open('a');
+    await bench.until(() => JSON.stringify(offers()) === '[]', 1000);
+    await bench.end('a');
+    await bench.until(() => JSON.stringify(offers()) === '[0]', 1000);
   });
 
   it('[WRK-SEATS] a principal has no more instances than it may, and gets one when another ends', async () => {

@@ -6,6 +6,7 @@ import { LogError } from '../errors.ts';
 import type { Log, LogDescription, PartitionRef, ReadBatch, ReadOptions } from '../port.ts';
 import { DEFAULT_MAX_RECORD_BYTES, DEFAULT_READ_BYTES } from '../record-size.ts';
 import { systemClock } from '../system.ts';
+import { watchIdentity } from './file-identity.ts';
 import { createMemberships } from './memberships.ts';
 import type { InjectedFault, WorkerEvent } from './messages.ts';
 import { MAX_HEADER_NAME_BYTES, readAppended, readRows } from './record-codec.ts';
@@ -76,6 +77,15 @@ export async function openSqliteLogWithControls(
   let isClosed = false;
   let closing: Promise<void> | null = null;
   let brokenBy: LogError | null = null;
+  let isFileGone = false;
+
+  const breakOff = (error: LogError): void => {
+    brokenBy = error;
+    for (const feed of feeds) {
+      feed.isWatched = false;
+      feed.wake();
+    }
+  };
 
   const onEvent = (event: WorkerEvent): void => {
     switch (event.kind) {
@@ -139,11 +149,7 @@ export async function openSqliteLogWithControls(
       },
       onEvent,
       onBroken(error) {
-        brokenBy = error;
-        for (const feed of feeds) {
-          feed.isWatched = false;
-          feed.wake();
-        }
+        breakOff(error);
       },
     },
   );
@@ -264,10 +270,16 @@ export async function openSqliteLogWithControls(
   };
   scheduleSweep(Math.min(sweepMs, 1000));
 
+  const stopWatching = watchIdentity(options.file, clock, () => {
+    isFileGone = true;
+    breakOff(new LogError('LOG_UNAVAILABLE', GONE));
+  });
+
   const end = (how: () => Promise<void>): Promise<void> => {
     closing ??= (async () => {
       isClosed = true;
       cancelSweep();
+      stopWatching();
       memberships.stop();
       for (const feed of feeds) feed.wake();
       await how();
@@ -279,6 +291,7 @@ export async function openSqliteLogWithControls(
     description,
     async append(to, records) {
       checkOpen();
+      if (isFileGone) throw new LogError('APPEND_REFUSED', GONE, { reason: 'other' });
       const slot = slotFor(to);
       checkAppend(to, records, description);
       for (const record of records)
@@ -290,6 +303,7 @@ export async function openSqliteLogWithControls(
     read: (from, position, options = {}) => read(from, position, options),
     async bounds(of) {
       checkOpen();
+      if (brokenBy !== null) throw brokenBy;
       const event = await closable(link.call({ kind: 'bounds', slot: slotFor(of) }));
       if (event.kind !== 'bounds') throw new TypeError(`a call for bounds was answered by ${event.kind}`);
       return { start: event.start, end: event.end };
@@ -316,6 +330,9 @@ export async function openSqliteLogWithControls(
     },
   };
 }
+
+const GONE =
+  'the log file was removed or replaced while it was open: stop this process, put the file back, and start again';
 
 function wake(feed: SlotFeed): void {
   feed.wake();

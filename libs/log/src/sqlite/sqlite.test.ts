@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { encodeText } from '@throughline/protocol';
 import type { RecordInput } from '@throughline/protocol';
@@ -53,6 +53,20 @@ describe('sqlite log: the file', () => {
     await log.close();
     expect(readdirSync(scratch.path('.'))).toEqual(['log.db']);
   });
+
+  it.each(['removed', 'replaced'])(
+    '[LOG-FILE-GONE] a file that is %s while it is open acknowledges nothing more',
+    async (how) => {
+      const { log } = await scratch.open();
+      await log.append(EVENTS, [record('a')]);
+      const waiting = log.read(EVENTS, 1, { waitMs: 15_000 });
+      rmSync(scratch.path('log.db'));
+      if (how === 'replaced') writeFileSync(scratch.path('log.db'), '');
+      await expect(waiting).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+      await expect(log.append(EVENTS, [record('b')])).rejects.toMatchObject({ code: 'APPEND_REFUSED' });
+      await expect(log.bounds(EVENTS)).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+    },
+  );
 
   it('[LOG-FILE-PARTITIONS] the partition count of an existing file wins over the option', async () => {
     const first = await scratch.open({ partitions: 7 });

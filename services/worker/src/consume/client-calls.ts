@@ -31,6 +31,9 @@ const LAZY_START_MS = 5;
 /** Bytes of a record for each open call, so that a checkpoint that lists them all fits into one. */
 const BYTES_PER_OPEN = 64;
 
+/** Answered at once by any server: they need no place, so that long calls of others cannot shut a client out. */
+const PASSES_QUEUE: ReadonlySet<string> = new Set(['initialize', 'ping']);
+
 type MessageBody = Extract<InboundRecord['body'], { readonly type: 'message' }>;
 
 export class ClientCalls {
@@ -249,14 +252,17 @@ export class ClientCalls {
       this.#refuseSession(session, call);
       return;
     }
-    if (session.queue.length >= config.maxQueuedPerSession) {
+    if (session.calls.size > config.maxQueuedPerSession + config.maxRunningPerSession) {
       const error = wireError('CAPACITY', 'The session has as many requests waiting as it may');
       this.#settle(session, call, error);
       return;
     }
     call.attempt = attempt - 1;
-    session.queue.push(call);
-    this.#askForPlace(session);
+    if (PASSES_QUEUE.has(call.message.method)) this.#start(session, call);
+    else {
+      session.queue.push(call);
+      this.#askForPlace(session);
+    }
   }
 
   #askForPlace(session: HostedSession): void {
@@ -271,10 +277,14 @@ export class ClientCalls {
     if (call === undefined) return false;
     session.running++;
     call.holdsPlace = true;
+    this.#start(session, call);
+    return true;
+  }
+
+  #start(session: HostedSession, call: OpenCall): void {
     call.state = 'starting';
     call.attempt++;
     void this.#run(session, call);
-    return true;
   }
 
   /** At most once: a request with effects reaches the server only after its start was read back accepted. Never rejects. */

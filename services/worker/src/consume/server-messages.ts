@@ -173,7 +173,19 @@ export class ServerMessages {
   }
 
   #sayOrDrop(session: HostedSession, call: OpenCall | null, message: JsonRpcMessage): void {
-    if (!this.say(session, call, JSON.stringify(message))) drop(this.#parts, 'too-large');
+    const json = JSON.stringify(message);
+    if (this.say(session, call, json)) return;
+    drop(this.#parts, 'too-large');
+    this.#parts.context.logger.error(
+      'a message of the server is larger than a record may be; the client does not get it',
+      {
+        partition: this.#parts.partition,
+        session: session.key,
+        server: session.server,
+        method: 'method' in message ? message.method : undefined,
+        characters: json.length,
+      },
+    );
   }
 
   #flooded(session: HostedSession): void {
