@@ -14,6 +14,7 @@ const COMMANDS = {
   test: ['infra/lanes/change.ts'],
   deep: ['infra/lanes/deep.ts'],
   check: ['infra/lanes/check.ts'],
+  kafka: ['infra/kafka/run-kafka.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
 };
 
