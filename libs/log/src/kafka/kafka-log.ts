@@ -27,8 +27,8 @@ export interface KafkaLog extends Log {
 
 /** For tests and drills. */
 export interface KafkaControls {
-  /** How appends of this handle end from now on; `null`: as they should. */
-  inject(fault: ProduceFault | null): void;
+  /** How appends of this handle, or those to one partition, end from now on; `null`: as they should. */
+  inject(fault: ProduceFault | null, only?: PartitionRef): void;
   /** Stops as a kill of the process would: nobody is told, nothing is waited for. */
   crash(): void;
   /** Connections by purpose. */
@@ -88,13 +88,19 @@ export async function openKafkaLogWithControls(
     readTimeoutMs: options.readTimeoutMs ?? 5000,
     closing: closing.signal,
   };
-  let fault: ProduceFault | null = null;
+  let fault: { readonly kind: ProduceFault; readonly only: PartitionRef | undefined } | null = null;
+  const faultAt = (topic: string, partition: number): ProduceFault | null => {
+    if (fault === null) return null;
+    const { kind, only } = fault;
+    const isMeant = only === undefined || (topicName(prefix, only.topic) === topic && only.partition === partition);
+    return isMeant ? kind : null;
+  };
   const producers = createLanePool<Producer>(clock, 3 * facts.partitions + 2, () =>
     makeProducer({
       clock,
       map,
       open,
-      fault: () => fault,
+      fault: faultAt,
       async readTimestamp(topic, partition, position) {
         const request = { topic, partition, position, maxBytes: 1, waitMs: 0, signal: undefined };
         const { records } = await readPartition(reader, request);
@@ -191,8 +197,8 @@ export async function openKafkaLogWithControls(
   return {
     log,
     controls: {
-      inject(next) {
-        fault = next;
+      inject(kind, only) {
+        fault = kind === null ? null : { kind, only };
       },
       crash() {
         closing.abort();

@@ -30,8 +30,8 @@ export interface Producer extends Lane {
   produce(topic: string, partition: number, records: readonly RecordInput[], untilMs: number): Promise<Stored>;
 }
 
-/** What a test makes of the appends of a log: an answer that is lost, or a request. */
-export type ProduceFault = 'refused' | 'unknown-stored' | 'unknown-lost';
+/** What a test makes of the appends of a log: a refusal, an answer that is lost, a request that is, or a broker that says nothing. */
+export type ProduceFault = 'refused' | 'unknown-stored' | 'unknown-lost' | 'unanswered';
 
 export interface ProducerContext {
   readonly clock: Clock;
@@ -39,12 +39,13 @@ export interface ProducerContext {
   open(address: Address): BrokerConnection;
   /** The timestamp in the log; asked for when an answer may speak of an earlier attempt. */
   readTimestamp(topic: string, partition: number, offset: Offset): Promise<number>;
-  fault(): ProduceFault | null;
+  fault(topic: string, partition: number): ProduceFault | null;
 }
 
 /** The broker gives up waiting for replicas after this, and we try again. */
 const ACK_TIMEOUT_MS = 5000;
 const ANSWER_MS = 8000;
+const LEAST_ANSWER_MS = 250;
 const RETRY_MS = { first: 20, most: 500 } as const;
 
 /** Said before anything was written; an append whose only attempts ended so is not in the log. */
@@ -93,7 +94,8 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
           timestampMs,
         });
         attempts++;
-        const { error, baseOffset, appendTimeMs } = await send(connection, topic, partition, batch);
+        const patienceMs = Math.min(ANSWER_MS, Math.max(LEAST_ANSWER_MS, untilMs - clock.monoMs()));
+        const { error, baseOffset, appendTimeMs } = await send(connection, topic, partition, batch, patienceMs);
         if (error !== 0) throw brokerFailure(`Produce to ${place}`, error);
         if (baseOffset < 0) throw new KafkaFailure('answer', 'an ack without an offset', { wasSent: true });
         sequences.set(place, (firstSequence + records.length) % 2 ** 31);
@@ -116,11 +118,17 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
     topic: string,
     partition: number,
     batch: Buffer,
+    patienceMs: number,
   ): Promise<{ error: number; baseOffset: Offset; appendTimeMs: number }> => {
-    const fault = context.fault();
+    const fault = context.fault(topic, partition);
     if (fault === 'refused') throw new KafkaFailure('broker', 'refused by a test', { brokerError: NOT_STORED_FAULT });
     if (fault === 'unknown-lost') throw new KafkaFailure('answer', 'lost by a test', { wasSent: true });
-    const answer = await connection.call(produceCall(topic, partition, batch, ACK_TIMEOUT_MS), ANSWER_MS);
+    if (fault === 'unanswered') {
+      await sleep(clock, patienceMs, life.signal);
+      throw new KafkaFailure('timeout', 'left unanswered by a test', { wasSent: true });
+    }
+    const call = produceCall(topic, partition, batch, Math.min(ACK_TIMEOUT_MS, patienceMs));
+    const answer = await connection.call(call, patienceMs);
     if (fault === 'unknown-stored') throw new KafkaFailure('answer', 'its answer lost by a test', { wasSent: true });
     return answer;
   };

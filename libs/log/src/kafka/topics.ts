@@ -33,7 +33,7 @@ export interface TopicState {
 }
 
 const ADMIN_MS = 30_000;
-const LEADERS_MS = 30_000;
+const SETTLE_MS = 30_000;
 
 /** The decision, pure. `states` has an entry for each topic that exists. */
 export function decideTopics(plans: readonly TopicPlan[], states: ReadonlyMap<string, TopicState>): TopicChange[] {
@@ -110,23 +110,20 @@ export async function applyTopics(client: KafkaClientOptions, options: TopicPlan
     }
     const altered = [...settings].map(([name, of]) => ({ name, settings: of }));
     if (altered.length > 0) check('set', await map.callController(alterTopicsCall(altered), ADMIN_MS));
-    if (created.length > 0 || grown.length > 0) await waitForLeaders(client, map, plans);
+    if (changes.some(({ kind }) => kind !== 'refused')) await waitUntilDone(client, map, plans);
     return changes;
   });
 }
 
-/** A topic that was just made has no leaders for a moment, and whoever opens the log then would be refused. */
-async function waitForLeaders(client: KafkaClientOptions, map: ClusterMap, plans: readonly TopicPlan[]): Promise<void> {
-  const untilMs = client.clock.monoMs() + LEADERS_MS;
+/** Brokers learn of changes one after the other: whoever opens the log before that would be refused, or misled. */
+async function waitUntilDone(client: KafkaClientOptions, map: ClusterMap, plans: readonly TopicPlan[]): Promise<void> {
+  const untilMs = client.clock.monoMs() + SETTLE_MS;
   for (;;) {
     const { topics } = await map.metadata(plans.map(({ name }) => name));
-    const isThere = plans.every(({ name, partitions }) => {
-      const of = topics.find((topic) => topic.name === name);
-      return of?.error === 0 && of.partitions.length >= partitions && of.partitions.every(({ leader }) => leader >= 0);
-    });
-    if (isThere) return;
+    const isLed = topics.every(({ error, partitions }) => error === 0 && partitions.every(({ leader }) => leader >= 0));
+    if (isLed && decideTopics(plans, await findStates(map, plans)).every(({ kind }) => kind === 'refused')) return;
     if (client.clock.monoMs() >= untilMs)
-      throw new LogError('LOG_UNAVAILABLE', `new partitions have no leader after ${LEADERS_MS / 1000} s`);
+      throw new LogError('LOG_UNAVAILABLE', `the brokers do not show the changes after ${SETTLE_MS / 1000} s`);
     await sleep(client.clock, 50);
   }
 }

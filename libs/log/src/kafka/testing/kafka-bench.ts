@@ -10,7 +10,7 @@ import { systemClock } from '../../system.ts';
 import type { KafkaControls, KafkaLog, KafkaLogOptions, TopicPlanOptions } from '../index.ts';
 import { applyTopics, openKafkaLogWithControls } from '../index.ts';
 import { createClusterMap } from '../cluster-map.ts';
-import { alterTopicsCall } from '../wire/cluster.ts';
+import { alterTopicsCall, describeTopicsCall } from '../wire/cluster.ts';
 
 export interface KafkaBench {
   readonly prefix: string;
@@ -56,6 +56,10 @@ export async function openKafkaBench(
     try {
       const name = `${prefix}.${topic}`;
       await map.callAny(alterTopicsCall([{ name, settings: new Map(Object.entries(settings)) }]), 20_000);
+      await eventually(systemClock, 'the broker shows the settings', async () => {
+        const [described] = await map.callAny(describeTopicsCall([name], null), 20_000);
+        return Object.entries(settings).every(([setting, value]) => described?.settings.get(setting) === value);
+      });
     } finally {
       map.close();
     }
