@@ -46,11 +46,14 @@ interface Queue {
 /** Coalescing stops here, so that no ack waits for a very large request; one larger append goes alone. */
 const COALESCED_BYTES = 1024 * 1024;
 const COALESCED_RECORDS = 10_000;
+/** An append that has less time than this until its deadline is not sent. */
+const LEAST_LEFT_MS = 250;
 
 export function createAppender(options: AppenderOptions): Appender {
   const { clock, producers } = options;
   const queues = new Map<string, Queue>();
   const batchBytes = Math.min(COALESCED_BYTES, options.maxBatchBytes);
+  const leastMs = Math.min(LEAST_LEFT_MS, options.appendTimeoutMs / 4);
   let queuedBytes = 0;
   let isClosed = false;
   let underWay = 0;
@@ -70,9 +73,9 @@ export function createAppender(options: AppenderOptions): Appender {
     return batch;
   };
 
-  /** What waited too long behind others was never sent. */
+  /** What waited too long behind others is not sent any more: it would only end in doubt. */
   const dropLate = (queue: Queue): void => {
-    const nowMs = clock.monoMs();
+    const nowMs = clock.monoMs() + leastMs;
     if (queue.waiting.every(({ untilMs }) => untilMs > nowMs)) return;
     const late = queue.waiting.filter(({ untilMs }) => untilMs <= nowMs);
     queue.waiting = queue.waiting.filter(({ untilMs }) => untilMs > nowMs);

@@ -1,5 +1,5 @@
 /** What is particular to Kafka, on a real broker that creates topics by itself when asked to. */
-import { Partitioners } from 'kafkajs';
+import { CompressionTypes, Partitioners } from 'kafkajs';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sleep } from '../clock.ts';
 import { eventually } from '../conformance/eventually.ts';
@@ -285,7 +285,7 @@ describe.skipIf(brokers === null)('kafka', () => {
         value: `value ${index} ${'z'.repeat(500)}`,
         headers: { h: `header ${index}` },
       }));
-      await producer.send({ topic: nameOf(EVENTS), compression: 1, messages });
+      await producer.send({ topic: nameOf(EVENTS), compression: CompressionTypes.GZIP, messages });
       await producer.disconnect();
       await bench.set('events', { 'compression.type': 'uncompressed' });
       const read = await readAll(log, EVENTS, from + 2, 100);

@@ -11,7 +11,6 @@ import type { Lane, LanePool } from './lanes.ts';
 import { KAFKA_ERRORS } from './wire/call.ts';
 import type { WireCall } from './wire/call.ts';
 import { decodeBatches } from './wire/record-batch.ts';
-import type { Fetched } from './wire/records.ts';
 import { EARLIEST, fetchCall, LATEST, listOffsetCall } from './wire/records.ts';
 
 export interface ReaderContext {

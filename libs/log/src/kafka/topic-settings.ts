@@ -27,7 +27,7 @@ export interface TopicPlan {
   readonly settings: ReadonlyMap<string, string>;
 }
 
-export const DEFAULT_PARTITIONS = 12;
+const DEFAULT_PARTITIONS = 12;
 export const DEFAULT_RETENTION_MS = 24 * 3600_000;
 export const DEFAULT_MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const LONGEST_SEGMENT_MS = 7 * 24 * 3600_000;

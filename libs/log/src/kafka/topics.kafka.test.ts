@@ -1,3 +1,4 @@
+import { ConfigResourceTypes } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../system.ts';
 import { applyTopics, diffTopics } from './index.ts';
@@ -28,7 +29,13 @@ describe.skipIf(brokers === null)('topics on a broker', () => {
     expect(await diffTopics(client, wanted)).toEqual([]);
     const { resources } = await bench.admin.describeConfigs({
       includeSynonyms: false,
-      resources: [{ type: 2, name: `${prefix}.events`, configNames: ['file.delete.delay.ms', 'retention.ms'] }],
+      resources: [
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name: `${prefix}.events`,
+          configNames: ['file.delete.delay.ms', 'retention.ms'],
+        },
+      ],
     });
     const found = resources[0]?.configEntries.map(({ configName, configValue }) => [configName, configValue]);
     expect(Object.fromEntries(found ?? [])).toEqual({ 'file.delete.delay.ms': '1234', 'retention.ms': '172800000' });

@@ -26,7 +26,9 @@ describe('the Kafka of a test run', () => {
   });
 
   it('[KAFKA-LANE] without any broker the run says why and goes on, and fails where REQUIRE_KAFKA=1', async () => {
-    expect(await findKafka(cannot, {})).toEqual({ from: 'none', reason: 'no java' });
+    const said: string[] = [];
+    expect(await findKafka(cannot, {}, (text) => said.push(text))).toEqual({ from: 'none', reason: 'no java' });
+    expect(said.join('')).toMatch(/SKIPPED.*no java/);
     await expect(findKafka(cannot, { REQUIRE_KAFKA: '1' })).rejects.toThrow('no java');
   });
 });

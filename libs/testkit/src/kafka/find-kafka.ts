@@ -34,6 +34,7 @@ export async function findKafka(
     kafka: await startLocalKafka({ overrides: TEST_BROKER }),
   }),
   environment: Readonly<Record<string, string | undefined>> = process.env,
+  say: (text: string) => unknown = (text) => process.stderr.write(text),
 ): Promise<FoundKafka | NoKafka> {
   const named = environment['KAFKA_BROKERS'] ?? '';
   if (named !== '')
@@ -46,7 +47,7 @@ export async function findKafka(
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     if (environment['REQUIRE_KAFKA'] === '1') throw new Error(`REQUIRE_KAFKA=1, and there is no Kafka: ${reason}`);
-    process.stderr.write(`\nKafka tests are SKIPPED, there is no broker: ${reason}\n`);
+    say(`\nKafka tests are SKIPPED, there is no broker: ${reason}\n`);
     return { from: 'none', reason };
   }
 }

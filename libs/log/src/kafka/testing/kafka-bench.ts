@@ -96,16 +96,18 @@ export async function openKafkaBench(
       const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
       // A record that comes later than `segment.ms` after the first of a segment begins a new one; the former is compacted then.
       await wait(150);
-      const { offsets } = await log.append(ref, [{ key: encodeText('segment-end'), value: null, headers: [] }]);
+      const {
+        offsets: [border = 0],
+      } = await log.append(ref, [{ key: encodeText('segment-end'), value: null, headers: [] }]);
       await eventually(
         systemClock,
         'the broker compacts',
         async () => {
           const seen = new Set<string>();
-          for (let at = (await log.bounds(ref)).start; at < offsets[0]!;) {
+          for (let at = (await log.bounds(ref)).start; at < border;) {
             const batch = await log.read(ref, at);
             for (const { key, offset } of batch.records) {
-              if (offset >= offsets[0]!) break;
+              if (offset >= border) break;
               const name = Buffer.from(key ?? []).toString('hex');
               if (seen.has(name)) {
                 await wait(50);
