@@ -6,6 +6,7 @@ import { constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { LogRecord, Offset, RecordHeader, RecordInput } from '@throughline/protocol';
 import { encodeText } from '@throughline/protocol';
 import { LogError } from '../../errors.ts';
+import { recordBytes } from '../../record-size.ts';
 import { ByteReader, ByteWriter, varintSize } from './bytes.ts';
 import { crc32c } from './crc32c.ts';
 
@@ -127,11 +128,10 @@ export function decodeBatches(bytes: Buffer, from: Offset, maxBytes: number): De
         // A copy of its own: a record that is kept must not keep the answer it came with.
         const own = Buffer.from(new Uint8Array(body.raw(endOfRecord - body.at)).buffer);
         const timestampMs = (attributes & LOG_APPEND_TIME) === 0 ? firstTimestamp + delta : maxTimestamp;
-        const record = { offset, timestampMs, ...readFields(new ByteReader(own)) };
-        budget -= record.bytes;
+        const record = readRecord(new ByteReader(own), offset, timestampMs);
+        budget -= recordBytes(record);
         if (budget < 0 && records.length > 0) return { records, next };
-        const { bytes: _bytes, ...kept } = record;
-        records.push(kept);
+        records.push(record);
         next = offset + 1;
       }
     }
@@ -140,19 +140,16 @@ export function decodeBatches(bytes: Buffer, from: Offset, maxBytes: number): De
   return { records, next };
 }
 
-function readFields(reader: ByteReader): RecordInput & { bytes: number } {
+function readRecord(reader: ByteReader, offset: Offset, timestampMs: number): LogRecord {
   const key = readField(reader);
   const value = readField(reader);
-  let bytes = (key?.length ?? 0) + (value?.length ?? 0);
   const headers: RecordHeader[] = [];
   for (let count = reader.varint(); count > 0; count--) {
-    const name = readField(reader) ?? new Uint8Array(0);
+    const name = reader.raw(reader.varint()).toString('utf8');
     // A null header value of a foreign producer reads as empty: our headers have none.
-    const content = readField(reader) ?? new Uint8Array(0);
-    bytes += name.length + content.length;
-    headers.push([Buffer.from(name.buffer, name.byteOffset, name.length).toString('utf8'), content]);
+    headers.push([name, readField(reader) ?? new Uint8Array(0)]);
   }
-  return { key, value, headers, bytes };
+  return { offset, timestampMs, key, value, headers };
 }
 
 function readField(reader: ByteReader): Uint8Array | null {
