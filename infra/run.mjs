@@ -14,8 +14,8 @@ const COMMANDS = {
   test: ['infra/lanes/change.ts'],
   deep: ['infra/lanes/deep.ts'],
   check: ['infra/lanes/check.ts'],
-  kafka: ['infra/kafka/run-kafka.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
+  kafka: ['infra/kafka/run-kafka.ts'],
 };
 
 const OLDEST_NODE = 20;
