@@ -65,7 +65,8 @@ export async function startLocalKafka(options: LocalKafkaOptions = {}): Promise<
   const data = path.join(folder, 'data');
   const file = path.join(folder, 'server.properties');
   writeFileSync(file, render(makeProperties(data, port, controllerPort, extra, options.overrides ?? {})));
-  const classPath = path.join(jars, '*');
+  // First, since Kafka 3.9 brings another logger, which says nothing without a configuration.
+  const classPath = [path.join(jars, 'slf4j-simple-1.7.36.jar'), path.join(jars, '*')].join(path.delimiter);
   if (!existsSync(path.join(data, 'meta.properties'))) {
     const { stdout } = await run('java', javaArgs(128, classPath, ['kafka.tools.StorageTool', 'random-uuid']));
     const format = ['kafka.tools.StorageTool', 'format', '--standalone', '-t', stdout.trim(), '-c', file];
