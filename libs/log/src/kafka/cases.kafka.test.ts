@@ -10,6 +10,7 @@ import { systemClock } from '../system.ts';
 import { createClusterMap } from './cluster-map.ts';
 import { openConnection } from './connection.ts';
 import { openKafkaLog } from './index.ts';
+import { KafkaFailure } from './kafka-failure.ts';
 import { makeProducer } from './producer.ts';
 import type { ProduceFault } from './producer.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
@@ -122,6 +123,40 @@ describe.skipIf(brokers === null)('kafka', () => {
       expect(read.map(({ offset }) => offset).at(-1)).toBe(offsets[0]);
       await small.dispose();
     });
+  });
+
+  it('[KAFKA-RETRY] an append whose answer was lost with its connection is tried again as the same batch: stored once, acknowledged where and when it was', async () => {
+    const log = await bench.open();
+    const from = await endOf(log, EVENTS);
+    const options = { brokers: bench.brokers, clientId: 'test', clock: systemClock };
+    const map = createClusterMap(options);
+    let lost = 0;
+    const { lane, destroy } = makeProducer({
+      clock: systemClock,
+      map,
+      open(address) {
+        const connection = openConnection(options, address);
+        return {
+          ...connection,
+          async call(call, timeoutMs) {
+            const answer = await connection.call(call, timeoutMs);
+            if (call.apiName !== 'Produce' || ++lost > 2) return answer;
+            throw new KafkaFailure('connection', 'cut', { wasSent: true });
+          },
+        };
+      },
+      readTimestamp: async (_topic, _partition, offset) => (await log.read(EVENTS, offset)).records[0]!.timestampMs,
+      fault: () => null,
+    });
+    const untilMs = systemClock.monoMs() + 20_000;
+    for (const [index, text] of ['A', 'B'].entries()) {
+      const stored = await lane.produce(nameOf(EVENTS), 0, [textRecord(text)], untilMs);
+      const [record] = (await log.read(EVENTS, from + index)).records;
+      expect(stored).toEqual({ baseOffset: from + index, timestampMs: record?.timestampMs });
+    }
+    expect((await readAll(log, EVENTS, from)).map(textOf)).toEqual(['A', 'B']);
+    destroy();
+    map.close();
   });
 
   it('[KAFKA-SPLIT] appends that wait together go in batches below the limit of the topic, in order', async () => {
