@@ -96,8 +96,16 @@ export default defineConfig(
     rules: { 'no-restricted-syntax': ['error', ...SYNTAX, ...CLOCK] },
   },
   {
-    // Modules that a worker or a tool loads by their default export.
-    files: ['**/demo-server/**', '**/demo-server.ts', '**/*.config.ts', '**/examples/**', '**/fixtures/**', 'tests/**'],
+    // Modules that a worker or a tool loads by their default export, and declarations of others that have one.
+    files: [
+      '**/demo-server/**',
+      '**/demo-server.ts',
+      '**/*.config.ts',
+      '**/*-internals.d.ts',
+      '**/examples/**',
+      '**/fixtures/**',
+      'tests/**',
+    ],
     rules: {
       'no-restricted-syntax': ['error', ...SYNTAX.filter(({ selector }) => selector !== 'ExportDefaultDeclaration')],
     },

@@ -1,4 +1,4 @@
-import { defineConfig } from 'vitest/config';
+import { configDefaults, defineConfig } from 'vitest/config';
 
 export default defineConfig({
   resolve: { conditions: ['@throughline/source', 'node'] },
@@ -11,6 +11,8 @@ export default defineConfig({
       'infra/**/*.test.ts',
       'examples/**/*.test.ts',
     ],
+    // They need a broker: vitest.kafka.config.ts.
+    exclude: [...configDefaults.exclude, '**/*.kafka.test.ts'],
     testTimeout: 20_000,
     maxWorkers: 2,
   },

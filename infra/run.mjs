@@ -16,6 +16,7 @@ const COMMANDS = {
   check: ['infra/lanes/check.ts'],
   simulate: ['tests/simulation/simulate.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
+  kafka: ['infra/kafka/run-kafka.ts'],
 };
 
 const OLDEST_NODE = 20;

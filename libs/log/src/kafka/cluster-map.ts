@@ -1,0 +1,143 @@
+/** Who leads which partition, as the cluster last said it; asked again when a request shows that it has changed. */
+import { sleep } from '../clock.ts';
+import type { Address, BrokerConnection } from './connection.ts';
+import { openConnection } from './connection.ts';
+import { isPassing, KafkaFailure } from './kafka-failure.ts';
+import type { KafkaClientOptions } from './options.ts';
+import { parseBrokers } from './options.ts';
+import type { WireCall } from './wire/call.ts';
+import { metadataCall } from './wire/cluster.ts';
+import type { ClusterMetadata } from './wire/cluster.ts';
+
+export interface ClusterMap {
+  /** Where the leader of a partition is. Rejects with `KafkaFailure` (`no-leader`, `connection` …). */
+  leaderOf(topic: string, partition: number): Promise<Address>;
+  /** Says that a leader is not where it was. */
+  forget(topic: string): void;
+  /** Fresh metadata of topics. */
+  metadata(topics: readonly string[]): Promise<ClusterMetadata>;
+  /** Any request that every broker answers, or that is forwarded to the controller. */
+  callAny<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
+  callController<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
+  close(): void;
+}
+
+const METADATA_TIMEOUT_MS = 5000;
+/** A topic is not asked for more often, however many readers miss its leader. */
+const LEAST_AGE_MS = 100;
+const MAX_AGE_MS = 5 * 60_000;
+
+interface Leaders {
+  readonly atMs: number;
+  readonly of: readonly (number | null)[];
+  isStale: boolean;
+}
+
+export function createClusterMap(options: KafkaClientOptions): ClusterMap {
+  const { clock } = options;
+  const seeds = parseBrokers(options.brokers);
+  const closing = new AbortController();
+  const topics = new Map<string, Leaders>();
+  const asking = new Map<string, Promise<Leaders>>();
+  let nodes = new Map<number, Address>();
+  let controllerNode = -1;
+  let connection: BrokerConnection | null = null;
+  let turn = 0;
+
+  const nextConnection = (): BrokerConnection => {
+    connection?.destroy();
+    const known = [...nodes.values()];
+    const all = [...seeds, ...known.filter((a) => !seeds.some((b) => a.host === b.host && a.port === b.port))];
+    const address = all[turn++ % all.length];
+    if (address === undefined) throw new TypeError('no brokers');
+    connection = openConnection(options, address);
+    return connection;
+  };
+
+  /** One round over the brokers that are known. */
+  const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
+    for (let attempt = 1; ; attempt++) {
+      if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
+      try {
+        return await (connection ?? nextConnection()).call(call, timeoutMs);
+      } catch (error) {
+        connection?.destroy();
+        connection = null;
+        if (closing.signal.aborted || !isPassing(error) || attempt >= seeds.length + nodes.size) throw error;
+      }
+    }
+  };
+
+  const metadata = async (names: readonly string[]): Promise<ClusterMetadata> => {
+    const answer = await callAny(metadataCall(names), METADATA_TIMEOUT_MS);
+    if (answer.brokers.length > 0) nodes = new Map(answer.brokers.map((broker) => [broker.node, broker]));
+    controllerNode = answer.controller;
+    for (const { error, name, partitions } of answer.topics) {
+      if (error !== 0 && partitions.length === 0) continue;
+      const of: (number | null)[] = [];
+      for (const { partition, leader } of partitions) of[partition] = leader >= 0 ? leader : null;
+      topics.set(name, { atMs: clock.monoMs(), of, isStale: false });
+    }
+    return answer;
+  };
+
+  const refresh = (topic: string): Promise<Leaders> => {
+    const running = asking.get(topic);
+    if (running !== undefined) return running;
+    const asked = (async () => {
+      const known = topics.get(topic);
+      if (known !== undefined) {
+        const ageMs = clock.monoMs() - known.atMs;
+        if (ageMs < LEAST_AGE_MS) await sleep(clock, LEAST_AGE_MS - ageMs, closing.signal);
+      }
+      await metadata([topic]);
+      const leaders = topics.get(topic);
+      if (leaders === undefined || leaders.isStale)
+        throw new KafkaFailure('no-leader', `the cluster knows no topic ${topic}`);
+      return leaders;
+    })();
+    asking.set(topic, asked);
+    const done = (): void => {
+      asking.delete(topic);
+    };
+    asked.then(done, done);
+    return asked;
+  };
+
+  return {
+    async leaderOf(topic, partition) {
+      const known = topics.get(topic);
+      const isFresh = known !== undefined && !known.isStale && clock.monoMs() - known.atMs < MAX_AGE_MS;
+      const leaders = isFresh ? known : await refresh(topic);
+      const node = leaders.of[partition] ?? null;
+      const address = node === null ? undefined : nodes.get(node);
+      if (address === undefined) {
+        leaders.isStale = true;
+        throw new KafkaFailure('no-leader', `${topic} ${partition} has no leader now`);
+      }
+      return address;
+    },
+    forget(topic) {
+      const known = topics.get(topic);
+      if (known !== undefined) known.isStale = true;
+    },
+    metadata,
+    callAny,
+    async callController(call, timeoutMs) {
+      if (controllerNode < 0) await metadata([]);
+      const address = nodes.get(controllerNode);
+      if (address === undefined) return await callAny(call, timeoutMs);
+      const own = openConnection(options, address);
+      try {
+        return await own.call(call, timeoutMs);
+      } finally {
+        own.destroy();
+      }
+    },
+    close() {
+      closing.abort();
+      connection?.destroy();
+      connection = null;
+    },
+  };
+}

@@ -1,0 +1,186 @@
+/** What a broker goes through, on one of our own. */
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import process from 'node:process';
+import type { Offset } from '@throughline/protocol';
+import type { LocalKafka } from '@throughline/testkit/kafka';
+import { startLocalKafka, TEST_BROKER } from '@throughline/testkit/kafka';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { sleep } from '../clock.ts';
+import { endOf, readAll, textOf, textRecord } from '../conformance/records.ts';
+import { hasLogCode } from '../errors.ts';
+import type { Log, PartitionRef } from '../port.ts';
+import { systemClock } from '../system.ts';
+import { openKafkaLog } from './index.ts';
+import type { KafkaBench } from './testing/kafka-bench.ts';
+import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
+
+const EVENTS: PartitionRef = { topic: 'events', partition: 0 };
+const PASSWORD = 'alice-secret';
+
+/** A key and a certificate for 127.0.0.1, made for this run. */
+function makeCertificate(): { readonly key: string; readonly cert: string } {
+  const folder = mkdtempSync(path.join(tmpdir(), 'throughline-tls-'));
+  const [key, cert] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
+  try {
+    execFileSync(
+      'openssl',
+      [
+        ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert],
+        ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
+      ],
+      { stdio: 'ignore' },
+    );
+    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== undefined)('kafka faults', () => {
+  let kafka: LocalKafka;
+  let bench: KafkaBench;
+  const tls = makeCertificate();
+  beforeAll(async () => {
+    kafka = await startLocalKafka({
+      listeners: { SASL: 'SASL_PLAINTEXT', TLS: 'SASL_SSL' },
+      overrides: {
+        ...TEST_BROKER,
+        'sasl.enabled.mechanisms': 'PLAIN',
+        'listener.name.sasl.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="${PASSWORD}";`,
+        'listener.name.tls.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="${PASSWORD}";`,
+        'listener.name.tls.ssl.keystore.type': 'PEM',
+        'listener.name.tls.ssl.keystore.key': tls.key,
+        'listener.name.tls.ssl.keystore.certificate.chain': tls.cert,
+      },
+    });
+    bench = await openKafkaBench(kafka.brokers);
+  });
+  afterEach(() => bench.closeLogs());
+  afterAll(async () => {
+    await bench.dispose();
+    await kafka.stop();
+  });
+
+  it('[KAFKA-SECURE] TLS and SASL are spoken as configured; wrong credentials and an unknown certificate are told', async () => {
+    const client = { prefix: bench.prefix, clientId: 'test', clock: systemClock };
+    const alice = { mechanism: 'plain', username: 'alice', password: PASSWORD } as const;
+    const plain = await openKafkaLog({ ...client, brokers: kafka.listener('SASL'), sasl: alice });
+    const secure = await openKafkaLog({
+      ...client,
+      brokers: kafka.listener('TLS'),
+      sasl: alice,
+      ssl: { ca: tls.cert },
+    });
+    for (const log of [plain, secure]) {
+      const { offsets } = await log.append(EVENTS, [textRecord('hello')]);
+      expect((await log.read(EVENTS, offsets[0]!)).records.map(textOf)).toEqual(['hello']);
+      const seat = await log.join({ group: `${bench.prefix}-secure`, member: 'm', onChange: () => undefined });
+      expect(seat.assigned()).toEqual([0, 1, 2, 3]);
+      await seat.leave();
+      await log.close();
+    }
+    await expect(
+      openKafkaLog({ ...client, brokers: kafka.listener('SASL'), sasl: { ...alice, password: 'wrong' } }),
+    ).rejects.toMatchObject({
+      code: 'LOG_UNAVAILABLE',
+      message: expect.stringContaining('does not accept the credentials') as string,
+    });
+    await expect(
+      openKafkaLog({ ...client, brokers: kafka.listener('TLS'), sasl: alice, ssl: true }),
+    ).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+  });
+
+  it(
+    '[KAFKA-RESTART] through a pause, a kill and a stop of the broker under load nothing acknowledged is lost, repeated or out of order',
+    { timeout: 150_000 },
+    async () => {
+      const log = await bench.open({ readTimeoutMs: 60_000 });
+      const refs = [0, 1].map((partition): PartitionRef => ({ topic: 'events', partition }));
+      const starts = await Promise.all(refs.map((ref) => endOf(log, ref)));
+      const stop = new AbortController();
+      const acked = refs.map((): [Offset, string][] => []);
+      const refused: string[] = [];
+      const write = async (index: number): Promise<void> => {
+        for (let count = 0; !stop.signal.aborted; count++) {
+          const value = `${index}:${count}`;
+          try {
+            const { offsets } = await log.append(refs[index]!, [textRecord(value)]);
+            acked[index]!.push([offsets[0]!, value]);
+          } catch (error) {
+            if (hasLogCode(error, 'APPEND_REFUSED')) refused.push(value);
+            else if (!hasLogCode(error, 'APPEND_UNKNOWN')) throw error;
+          }
+          await sleep(systemClock, 5);
+        }
+      };
+      const followed = refs.map((): [Offset, string][] => []);
+      const follow = async (index: number, reader: Log): Promise<void> => {
+        for (let at = starts[index]!; !stop.signal.aborted;) {
+          const batch = await reader.read(refs[index]!, at, { waitMs: 1000 });
+          followed[index]!.push(...batch.records.map((record): [Offset, string] => [record.offset, textOf(record)]));
+          at = batch.next;
+        }
+      };
+      const reader = await bench.open({ readTimeoutMs: 60_000 });
+      const work = Promise.all([write(0), write(1), follow(0, reader), follow(1, reader)]);
+      const count = (): number => acked.reduce((sum, list) => sum + list.length, 0);
+      const progress = async (): Promise<void> => {
+        const before = count();
+        for (const untilMs = systemClock.monoMs() + 60_000; count() < before + 60;) {
+          if (systemClock.monoMs() > untilMs) throw new Error('no progress within 60 s');
+          await sleep(systemClock, 20);
+        }
+      };
+      await progress();
+      kafka.pause();
+      await sleep(systemClock, 2000);
+      kafka.resume();
+      await progress();
+      await kafka.kill();
+      await kafka.restart();
+      await progress();
+      await kafka.restart();
+      await progress();
+      stop.abort();
+      await work;
+      for (const [index, ref] of refs.entries()) {
+        const read = (await readAll(log, ref, starts[index]!)).map((record): [Offset, string] => [
+          record.offset,
+          textOf(record),
+        ]);
+        const values = read.map(([, value]) => value);
+        expect(new Set(values).size).toBe(values.length);
+        // Each ack is where it was said to be, and acks are in the order of their appends.
+        expect(read.filter(([, value]) => acked[index]!.some(([, other]) => other === value))).toEqual(acked[index]);
+        expect(values.filter((value) => refused.includes(value))).toEqual([]);
+        expect(followed[index]).toEqual(read.slice(0, followed[index]!.length));
+      }
+    },
+  );
+
+  it(
+    '[KAFKA-RESTART] members keep their partitions while the broker is away, and the group goes on after it',
+    { timeout: 90_000 },
+    async () => {
+      const log = await bench.open({ sessionTimeoutMs: 3000 });
+      const changes: (readonly number[])[] = [];
+      const group = `${bench.prefix}-restart`;
+      const seat = await log.join({ group, member: 'a', onChange: (assigned) => changes.push(assigned) });
+      expect(seat.assigned()).toEqual([0, 1, 2, 3]);
+      await kafka.restart();
+      expect(seat.assigned()).toEqual([0, 1, 2, 3]);
+      const other = await bench.open({ sessionTimeoutMs: 3000 });
+      const second = await other.join({ group, member: 'b', onChange: () => undefined });
+      for (
+        const untilMs = systemClock.monoMs() + 20_000;
+        seat.assigned().length !== 2 && systemClock.monoMs() < untilMs;
+      )
+        await sleep(systemClock, 20);
+      expect([...seat.assigned(), ...second.assigned()].sort()).toEqual([0, 1, 2, 3]);
+      expect(changes.every((assigned) => assigned.length > 0)).toBe(true);
+    },
+  );
+});

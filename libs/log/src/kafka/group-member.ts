@@ -1,0 +1,242 @@
+/**
+ * A member of a consumer group: joins, divides partitions if it leads, heartbeats, joins again when the group changes.
+ * It reads nothing: what a member reads, and from where, is not the group's business. The former assignment stands until
+ * the new one is known, since every change of the group takes all members through a join.
+ */
+import type { Partition } from '@throughline/protocol';
+import { sameAssignment } from '../assign-sticky.ts';
+import { deadline, sleep } from '../clock.ts';
+import type { Clock } from '../clock.ts';
+import { LogError } from '../errors.ts';
+import type { JoinOptions, Membership } from '../port.ts';
+import type { ClusterMap } from './cluster-map.ts';
+import type { Address, BrokerConnection } from './connection.ts';
+import { decodeMemberData, dividePartitions, encodeMemberData } from './divide-partitions.ts';
+import { brokerFailure, isPassing, KafkaFailure } from './kafka-failure.ts';
+import type { KafkaLogEvent } from './options.ts';
+import { KAFKA_ERRORS } from './wire/call.ts';
+import {
+  decodeAssignment,
+  decodeSubscription,
+  encodeAssignment,
+  encodeSubscription,
+  findCoordinatorCall,
+  heartbeatCall,
+  joinGroupCall,
+  leaveGroupCall,
+  offsetCommitCall,
+  syncGroupCall,
+} from './wire/group.ts';
+
+/** What Kafka adds to a membership. */
+export interface KafkaMembership extends Membership {
+  /**
+   * Commits a position of `inbound`, for the tools that show lag; nothing reads it back. Errors: `LOG_UNAVAILABLE`
+   * (also while the group changes, or if the partition is not assigned to this member).
+   */
+  commit(partition: Partition, offset: number): Promise<void>;
+}
+
+export interface GroupContext {
+  readonly clock: Clock;
+  readonly map: ClusterMap;
+  open(address: Address): BrokerConnection;
+  /** `<prefix>.inbound`. */
+  readonly topic: string;
+  readonly partitions: number;
+  readonly sessionTimeoutMs: number;
+  onLog(event: KafkaLogEvent): void;
+}
+
+/** Member of the group in its present generation. */
+interface Seat {
+  readonly group: string;
+  readonly memberId: string;
+  readonly generation: number;
+}
+
+const PROTOCOL = 'throughline-sticky';
+const ANSWER_MS = 5000;
+const LEAVE_MS = 2000;
+const FIRST_SEAT_MS = 30_000;
+const RETRY_MS = 250;
+
+export interface GroupHandle {
+  readonly membership: KafkaMembership;
+  /** As a kill of the process: the group is not told. */
+  crash(): void;
+}
+
+/** Resolves with the first assignment. Errors: `LOG_UNAVAILABLE`. */
+export async function joinGroup(context: GroupContext, options: JoinOptions): Promise<GroupHandle> {
+  const { clock, map, topic } = context;
+  const { group, member } = options;
+  const heartbeatMs = Math.max(50, Math.min(1000, Math.floor(context.sessionTimeoutMs / 10)));
+  const life = new AbortController();
+  let connection: BrokerConnection | null = null;
+  let seat: Seat = { group, memberId: '', generation: -1 };
+  let assigned: readonly Partition[] = [];
+  let ownedGeneration = -1;
+  let onSeat: (() => void) | null = null;
+  let lastError: unknown = null;
+
+  const disconnect = (): void => {
+    connection?.destroy();
+    connection = null;
+  };
+
+  const toCoordinator = async (): Promise<BrokerConnection> => {
+    if (connection !== null) return connection;
+    const found = await map.callAny(findCoordinatorCall(group), ANSWER_MS);
+    if (found.error !== 0) throw brokerFailure(`FindCoordinator of ${group}`, found.error);
+    if (life.signal.aborted) throw new KafkaFailure('closed', 'the member has left');
+    connection = context.open(found);
+    return connection;
+  };
+
+  const takeSeat = async (): Promise<void> => {
+    const coordinator = await toCoordinator();
+    const said = { member, generation: ownedGeneration, owned: assigned };
+    const joined = await coordinator.call(
+      joinGroupCall({
+        group,
+        memberId: seat.memberId,
+        sessionTimeoutMs: context.sessionTimeoutMs,
+        rebalanceTimeoutMs: context.sessionTimeoutMs,
+        protocol: PROTOCOL,
+        metadata: encodeSubscription(topic, encodeMemberData(said)),
+      }),
+      context.sessionTimeoutMs + ANSWER_MS,
+    );
+    if (joined.error === KAFKA_ERRORS.MEMBER_ID_REQUIRED) {
+      seat = { group, memberId: joined.memberId, generation: -1 };
+      await takeSeat();
+      return;
+    }
+    if (joined.error !== 0) throw brokerFailure(`JoinGroup ${group}`, joined.error);
+    seat = { group, memberId: joined.memberId, generation: joined.generation };
+    const plan = new Map<string, Buffer>();
+    if (joined.leader === joined.memberId) {
+      const members = joined.members.map(({ memberId, metadata }) => ({
+        memberId,
+        said: decodeMemberData(decodeSubscription(metadata)),
+      }));
+      for (const [memberId, partitions] of dividePartitions(members, context.partitions))
+        plan.set(memberId, encodeAssignment(topic, partitions));
+    }
+    const synced = await coordinator.call(syncGroupCall(seat, plan), context.sessionTimeoutMs + ANSWER_MS);
+    if (synced.error !== 0) throw brokerFailure(`SyncGroup ${group}`, synced.error);
+    if (life.signal.aborted) return;
+    ownedGeneration = joined.generation;
+    tell(decodeAssignment(synced.assignment, topic));
+    onSeat?.();
+  };
+
+  const tell = (next: readonly Partition[]): void => {
+    if (sameAssignment(assigned, next)) return;
+    assigned = next;
+    options.onChange(next);
+  };
+
+  /** Ends by a failure, which says why the seat has to be taken again. */
+  const keepSeat = async (): Promise<void> => {
+    while (await sleep(clock, heartbeatMs, life.signal)) {
+      const coordinator = await toCoordinator();
+      const { error } = await coordinator.call(heartbeatCall(seat), ANSWER_MS);
+      if (error !== 0) throw brokerFailure(`Heartbeat ${group}`, error);
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    while (!life.signal.aborted) {
+      try {
+        await takeSeat();
+        await keepSeat();
+      } catch (error) {
+        if (life.signal.aborted) return;
+        lastError = error;
+        const code = error instanceof KafkaFailure ? error.brokerError : 0;
+        // The group changes: join again at once.
+        if (code === KAFKA_ERRORS.REBALANCE_IN_PROGRESS) continue;
+        const isForgotten = code === KAFKA_ERRORS.UNKNOWN_MEMBER_ID || code === KAFKA_ERRORS.ILLEGAL_GENERATION;
+        if (isForgotten) seat = { group, memberId: '', generation: -1 };
+        else disconnect();
+        context.onLog({
+          level: isForgotten || isPassing(error) ? 'warn' : 'error',
+          message: 'the seat in the group is taken again',
+          fields: { group, member, error: error instanceof Error ? error.message : String(error) },
+        });
+        await sleep(clock, RETRY_MS, life.signal);
+      }
+    }
+  };
+
+  const stop = (): void => {
+    life.abort();
+    disconnect();
+    assigned = [];
+  };
+
+  let leaving: Promise<void> | null = null;
+  const leave = async (): Promise<void> => {
+    stop();
+    await running;
+    if (seat.memberId === '') return;
+    let goodbye: BrokerConnection | null = null;
+    try {
+      const found = await map.callAny(findCoordinatorCall(group), LEAVE_MS);
+      goodbye = context.open(found);
+      await goodbye.call(leaveGroupCall(seat), LEAVE_MS);
+    } catch (error) {
+      // The group notices by itself, when the session runs out.
+      context.onLog({
+        level: 'warn',
+        message: 'the group could not be told that a member leaves',
+        fields: { group, member, error: error instanceof Error ? error.message : String(error) },
+      });
+    } finally {
+      goodbye?.destroy();
+    }
+  };
+
+  const membership: KafkaMembership = {
+    member,
+    assigned: () => assigned,
+    leave() {
+      leaving ??= leave();
+      return leaving;
+    },
+    async commit(partition, offset) {
+      const unavailable = (message: string, cause?: unknown): LogError =>
+        new LogError('LOG_UNAVAILABLE', message, {}, cause);
+      // The broker would take it from any member of the generation.
+      if (!assigned.includes(partition)) throw unavailable(`partition ${partition} is not assigned to this member`);
+      if (connection === null) throw unavailable('the group cannot be reached now');
+      const answer = await connection
+        .call(offsetCommitCall(seat, topic, partition, offset), ANSWER_MS)
+        .catch((error: unknown) => {
+          throw unavailable('the commit failed', error);
+        });
+      if (answer.error !== 0) throw unavailable('the commit failed', brokerFailure('OffsetCommit', answer.error));
+    },
+  };
+
+  const running = run();
+  const limit = deadline(clock, FIRST_SEAT_MS);
+  try {
+    await new Promise<void>((resolve, reject) => {
+      onSeat = resolve;
+      if (ownedGeneration >= 0) resolve();
+      limit.signal.addEventListener('abort', () => {
+        reject(new LogError('LOG_UNAVAILABLE', `no seat in group ${group}`, {}, lastError));
+      });
+    });
+  } catch (error) {
+    stop();
+    throw error;
+  } finally {
+    limit.dispose();
+    onSeat = null;
+  }
+  return { membership, crash: stop };
+}

@@ -1,0 +1,164 @@
+/**
+ * A producer: one producer id, one connection, one batch at a time. Within one append it tries again with the same
+ * sequence number, so that the broker stores it once. After an append that did not succeed nobody knows which sequence
+ * number is next: the producer must be thrown away, or the broker takes the next append for the former one and
+ * acknowledges what is not in the log.
+ */
+import type { Offset, RecordInput } from '@throughline/protocol';
+import { sleep } from '../clock.ts';
+import type { Clock } from '../clock.ts';
+import { LogError } from '../errors.ts';
+import type { ClusterMap } from './cluster-map.ts';
+import type { Address, BrokerConnection } from './connection.ts';
+import { brokerFailure, isPassing, KafkaFailure } from './kafka-failure.ts';
+import type { Lane } from './lanes.ts';
+import { makeLane } from './lanes.ts';
+import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
+import { encodeBatch } from './wire/record-batch.ts';
+import { initProducerCall, produceCall } from './wire/records.ts';
+
+export interface Stored {
+  readonly baseOffset: Offset;
+  readonly timestampMs: number;
+}
+
+export interface Producer extends Lane {
+  /**
+   * Appends one batch. Rejects with `APPEND_REFUSED` if it is certainly not in the log, else with `APPEND_UNKNOWN`;
+   * after either, the producer is of no use any more.
+   */
+  produce(topic: string, partition: number, records: readonly RecordInput[], untilMs: number): Promise<Stored>;
+}
+
+/** What a test makes of the appends of a log: a refusal, an answer that is lost, a request that is, or a broker that says nothing. */
+export type ProduceFault = 'refused' | 'unknown-stored' | 'unknown-lost' | 'unanswered';
+
+export interface ProducerContext {
+  readonly clock: Clock;
+  readonly map: ClusterMap;
+  open(address: Address): BrokerConnection;
+  /** The timestamp in the log; asked for when an answer may speak of an earlier attempt. */
+  readTimestamp(topic: string, partition: number, offset: Offset): Promise<number>;
+  fault(topic: string, partition: number): ProduceFault | null;
+}
+
+/** The broker gives up waiting for replicas after this, and we try again. */
+const ACK_TIMEOUT_MS = 5000;
+const ANSWER_MS = 8000;
+const LEAST_ANSWER_MS = 250;
+const RETRY_MS = { first: 20, most: 500 } as const;
+
+/** Said before anything was written; an append whose only attempts ended so is not in the log. */
+const NOT_STORED: ReadonlySet<number> = new Set([
+  KAFKA_ERRORS.MESSAGE_TOO_LARGE,
+  KAFKA_ERRORS.RECORD_LIST_TOO_LARGE,
+  KAFKA_ERRORS.INVALID_TOPIC,
+  KAFKA_ERRORS.NOT_ENOUGH_REPLICAS,
+  KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED,
+  KAFKA_ERRORS.CLUSTER_AUTHORIZATION_FAILED,
+  KAFKA_ERRORS.POLICY_VIOLATION,
+  KAFKA_ERRORS.INVALID_RECORD,
+]);
+
+export function makeProducer(context: ProducerContext): { readonly lane: Producer; destroy(): void } {
+  const { clock, map } = context;
+  const { lane, destroy } = makeLane(context.open);
+  const sequences = new Map<string, number>();
+  let identity: { readonly id: bigint; readonly epoch: number } | null = null;
+  const life = new AbortController();
+
+  const identify = async (connection: BrokerConnection): Promise<NonNullable<typeof identity>> => {
+    const { error, producerId, producerEpoch } = await connection.call(initProducerCall(), ANSWER_MS);
+    // Nothing of the append was sent so far.
+    if (error !== 0) throw new KafkaFailure('broker', `InitProducerId: ${nameOfError(error)}`, { brokerError: error });
+    return { id: producerId, epoch: producerEpoch };
+  };
+
+  const produce: Producer['produce'] = async (topic, partition, records, untilMs) => {
+    const place = `${topic} ${partition}`;
+    const firstSequence = sequences.get(place) ?? 0;
+    // Kept over attempts: an append that is tried again must be the same batch.
+    const timestampMs = clock.wallMs();
+    let batch: Buffer | null = null;
+    let isInDoubt = false;
+    let attempts = 0;
+    let pauseMs: number = RETRY_MS.first;
+    for (;;) {
+      try {
+        const connection = lane.to(await map.leaderOf(topic, partition));
+        identity ??= await identify(connection);
+        batch ??= encodeBatch(records, {
+          producerId: identity.id,
+          producerEpoch: identity.epoch,
+          firstSequence,
+          timestampMs,
+        });
+        attempts++;
+        const patienceMs = Math.min(ANSWER_MS, Math.max(LEAST_ANSWER_MS, untilMs - clock.monoMs()));
+        const { error, baseOffset, appendTimeMs } = await send(connection, topic, partition, batch, patienceMs);
+        if (error !== 0) throw brokerFailure(`Produce to ${place}`, error);
+        if (baseOffset < 0) throw new KafkaFailure('answer', 'an ack without an offset', { wasSent: true });
+        sequences.set(place, (firstSequence + records.length) % 2 ** 31);
+        // An ack of a second attempt may be the broker's memory of the first.
+        if (attempts > 1) return { baseOffset, timestampMs: await context.readTimestamp(topic, partition, baseOffset) };
+        return { baseOffset, timestampMs: appendTimeMs >= 0 ? appendTimeMs : timestampMs };
+      } catch (error) {
+        isInDoubt ||= mayBeStored(error);
+        const isOver = clock.monoMs() + pauseMs >= untilMs || life.signal.aborted;
+        if (!isPassing(error) || isOver) throw giveUp(error, isInDoubt);
+        map.forget(topic);
+        if (!(await sleep(clock, pauseMs, life.signal))) throw giveUp(error, isInDoubt);
+        pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
+      }
+    }
+  };
+
+  const send = async (
+    connection: BrokerConnection,
+    topic: string,
+    partition: number,
+    batch: Buffer,
+    patienceMs: number,
+  ): Promise<{ error: number; baseOffset: Offset; appendTimeMs: number }> => {
+    const fault = context.fault(topic, partition);
+    if (fault === 'refused') throw new KafkaFailure('broker', 'refused by a test', { brokerError: NOT_STORED_FAULT });
+    if (fault === 'unknown-lost') throw new KafkaFailure('answer', 'lost by a test', { wasSent: true });
+    if (fault === 'unanswered') {
+      await sleep(clock, patienceMs, life.signal);
+      throw new KafkaFailure('timeout', 'left unanswered by a test', { wasSent: true });
+    }
+    const call = produceCall(topic, partition, batch, Math.min(ACK_TIMEOUT_MS, patienceMs));
+    const answer = await connection.call(call, patienceMs);
+    if (fault === 'unknown-stored') throw new KafkaFailure('answer', 'its answer lost by a test', { wasSent: true });
+    return answer;
+  };
+
+  return {
+    lane: { ...lane, produce },
+    destroy() {
+      life.abort();
+      destroy();
+    },
+  };
+}
+
+const NOT_STORED_FAULT = KAFKA_ERRORS.POLICY_VIOLATION;
+
+function mayBeStored(error: unknown): boolean {
+  if (!(error instanceof KafkaFailure)) return true;
+  return error.kind === 'broker' ? error.wasSent && !NOT_STORED.has(error.brokerError) : error.wasSent;
+}
+
+function giveUp(error: unknown, isInDoubt: boolean): LogError {
+  const message = error instanceof Error ? error.message : String(error);
+  if (isInDoubt) return new LogError('APPEND_UNKNOWN', `the append may be in the log: ${message}`, {}, error);
+  const isTooLarge =
+    error instanceof KafkaFailure &&
+    (error.brokerError === KAFKA_ERRORS.MESSAGE_TOO_LARGE || error.brokerError === KAFKA_ERRORS.RECORD_LIST_TOO_LARGE);
+  return new LogError(
+    'APPEND_REFUSED',
+    `the cluster did not take the append: ${message}`,
+    { reason: isTooLarge ? 'too-large' : 'other' },
+    error,
+  );
+}

@@ -1,0 +1,110 @@
+import { describe, expect, it } from 'vitest';
+import { planTopics } from './topic-settings.ts';
+import type { TopicState } from './topics.ts';
+import { decideTopics } from './topics.ts';
+
+const DAY_MS = 86_400_000;
+
+const stateOf = (plans: ReturnType<typeof planTopics>): Map<string, TopicState> =>
+  new Map(plans.map(({ name, partitions, replication, settings }) => [name, { partitions, replication, settings }]));
+
+describe('topics', () => {
+  it('[KAFKA-TOPICS] the settings are these', () => {
+    const common = {
+      'min.insync.replicas': '2',
+      'unclean.leader.election.enable': 'false',
+      'message.timestamp.type': 'LogAppendTime',
+      'max.message.bytes': '8388608',
+      'compression.type': 'uncompressed',
+    };
+    const deleted = {
+      ...common,
+      'cleanup.policy': 'delete',
+      'retention.ms': String(DAY_MS),
+      'retention.bytes': '-1',
+      'segment.ms': '10800000',
+    };
+    const compacted = {
+      ...common,
+      'cleanup.policy': 'compact',
+      'min.compaction.lag.ms': '60000',
+      'delete.retention.ms': String(DAY_MS),
+      'min.cleanable.dirty.ratio': '0.1',
+      'segment.ms': '3600000',
+    };
+    const shown = planTopics().map(({ name, partitions, replication, settings }) => [
+      name,
+      partitions,
+      replication,
+      Object.fromEntries(settings),
+    ]);
+    expect(shown).toEqual([
+      ['throughline.inbound', 12, 3, deleted],
+      ['throughline.events', 12, 3, deleted],
+      ['throughline.sessions', 12, 3, compacted],
+      ['throughline.meta', 1, 3, compacted],
+      ['throughline.dead-letter', 1, 3, deleted],
+    ]);
+  });
+
+  it('[KAFKA-TOPICS] inbound is held no shorter than events, and what cannot be is told', () => {
+    const retention = (topic: string, options: object): string | undefined =>
+      planTopics(options)
+        .find((plan) => plan.topic === topic)
+        ?.settings.get('retention.ms');
+    expect(retention('inbound', { retentionMs: 5000 })).toBe('5000');
+    expect(retention('inbound', { retentionMs: 5000, inboundRetentionMs: 9000 })).toBe('9000');
+    expect(() => planTopics({ retentionMs: 5000, inboundRetentionMs: 4000 })).toThrow(RangeError);
+    for (const options of [{ partitions: 0 }, { partitions: 1.5 }, { replication: 0 }, { retentionMs: -1 }])
+      expect(() => planTopics(options)).toThrow(RangeError);
+    expect(() => planTopics({ prefix: 'a b' })).toThrow(TypeError);
+  });
+
+  it('[KAFKA-TOPICS-DIFF] what is as it should be is no change; growth and settings are, and shrinking is refused', () => {
+    const plans = planTopics({ partitions: 6, replication: 3 });
+    expect(decideTopics(plans, stateOf(plans))).toEqual([]);
+    expect(decideTopics(plans, new Map()).map(({ kind, topic }) => [kind, topic])).toEqual(
+      plans.map(({ name }) => ['create', name]),
+    );
+    const states = stateOf(plans);
+    const events = states.get('throughline.events')!;
+    states.set('throughline.events', {
+      partitions: 4,
+      replication: 1,
+      settings: new Map([
+        ...events.settings,
+        ['retention.ms', '1000'],
+        ['max.message.bytes', '99999999'],
+        ['message.timestamp.type', 'CreateTime'],
+        ['cleanup.policy', 'compact,delete'],
+      ]),
+    });
+    states.set('throughline.inbound', { ...states.get('throughline.inbound')!, partitions: 8 });
+    const changes = decideTopics(plans, states);
+    expect(changes.filter(({ kind }) => kind !== 'refused')).toEqual([
+      { kind: 'add-partitions', topic: 'throughline.events', from: 4, to: 6 },
+      {
+        kind: 'set',
+        topic: 'throughline.events',
+        setting: 'message.timestamp.type',
+        from: 'CreateTime',
+        to: 'LogAppendTime',
+      },
+      { kind: 'set', topic: 'throughline.events', setting: 'retention.ms', from: '1000', to: String(DAY_MS) },
+    ]);
+    expect(changes.flatMap((change) => (change.kind === 'refused' ? [[change.topic, change.reason]] : []))).toEqual([
+      ['throughline.inbound', expect.stringContaining('has 8 partitions')],
+      ['throughline.events', expect.stringContaining('has 1 replicas, not 3')],
+      ['throughline.events', expect.stringContaining('max.message.bytes is 99999999')],
+      ['throughline.events', expect.stringContaining('cleanup.policy is compact,delete')],
+    ]);
+  });
+
+  it('[KAFKA-TOPICS-DIFF] retention without end is not cut', () => {
+    const plans = planTopics();
+    const states = stateOf(plans);
+    const events = states.get('throughline.events')!;
+    states.set('throughline.events', { ...events, settings: new Map([...events.settings, ['retention.ms', '-1']]) });
+    expect(decideTopics(plans, states).map(({ kind }) => kind)).toEqual(['refused']);
+  });
+});

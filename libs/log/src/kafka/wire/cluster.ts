@@ -1,0 +1,202 @@
+/** ApiVersions, Metadata and the administration of topics. */
+import type { WireCall } from './call.ts';
+import { makeCall } from './call.ts';
+
+/** ApiVersions version 0. */
+export function apiVersionsCall(): WireCall<{ error: number; highest: ReadonlyMap<number, number> }> {
+  return makeCall(
+    { key: 18, name: 'ApiVersions', version: 0 },
+    () => undefined,
+    (answer) => {
+      const error = answer.int16();
+      const highest = new Map<number, number>();
+      answer.array(() => {
+        const key = answer.int16();
+        answer.int16();
+        highest.set(key, answer.int16());
+      });
+      return { error, highest };
+    },
+  );
+}
+
+export interface TopicMetadata {
+  readonly error: number;
+  readonly name: string;
+  readonly partitions: readonly {
+    readonly error: number;
+    readonly partition: number;
+    readonly leader: number;
+    readonly replicas: readonly number[];
+    readonly inSync: readonly number[];
+  }[];
+}
+
+export interface ClusterMetadata {
+  readonly brokers: readonly { readonly node: number; readonly host: string; readonly port: number }[];
+  readonly clusterId: string | null;
+  readonly controller: number;
+  readonly topics: readonly TopicMetadata[];
+}
+
+/** Metadata version 5. Never creates a topic. */
+export function metadataCall(topics: readonly string[]): WireCall<ClusterMetadata> {
+  return makeCall(
+    { key: 3, name: 'Metadata', version: 5 },
+    (writer) => writer.array(topics, (topic) => writer.string(topic)).boolean(false),
+    (answer) => {
+      answer.int32();
+      const brokers = answer.array(() => {
+        const broker = { node: answer.int32(), host: answer.string(), port: answer.int32() };
+        answer.nullableString();
+        return broker;
+      });
+      const clusterId = answer.nullableString();
+      const controller = answer.int32();
+      const topicList = answer.array(() => {
+        const error = answer.int16();
+        const name = answer.string();
+        answer.int8();
+        const partitions = answer.array(() => {
+          const partition = {
+            error: answer.int16(),
+            partition: answer.int32(),
+            leader: answer.int32(),
+            replicas: answer.array(() => answer.int32()),
+            inSync: answer.array(() => answer.int32()),
+          };
+          answer.array(() => answer.int32());
+          return partition;
+        });
+        return { error, name, partitions };
+      });
+      return { brokers, clusterId, controller, topics: topicList };
+    },
+  );
+}
+
+export interface AdminResult {
+  readonly name: string;
+  readonly error: number;
+  readonly message: string | null;
+}
+
+const TOPIC_RESOURCE = 2;
+const ADMIN_TIMEOUT_MS = 20_000;
+
+/** CreateTopics version 2. */
+export function createTopicsCall(
+  topics: readonly {
+    readonly name: string;
+    readonly partitions: number;
+    readonly replication: number;
+    readonly settings: ReadonlyMap<string, string>;
+  }[],
+): WireCall<AdminResult[]> {
+  return makeCall(
+    { key: 19, name: 'CreateTopics', version: 2 },
+    (writer) => {
+      writer.array(topics, (topic) => {
+        writer.string(topic.name).int32(topic.partitions).int16(topic.replication).int32(0);
+        writer.array([...topic.settings], ([name, value]) => writer.string(name).nullableString(value));
+      });
+      writer.int32(ADMIN_TIMEOUT_MS).boolean(false);
+    },
+    (answer) => {
+      answer.int32();
+      return answer.array(() => ({
+        name: answer.string(),
+        error: answer.int16(),
+        message: answer.nullableString(),
+      }));
+    },
+  );
+}
+
+/** CreatePartitions version 1: raises the number of partitions to `count`. */
+export function createPartitionsCall(
+  topics: readonly { readonly name: string; readonly count: number }[],
+): WireCall<AdminResult[]> {
+  return makeCall(
+    { key: 37, name: 'CreatePartitions', version: 1 },
+    (writer) => {
+      writer.array(topics, ({ name, count }) => writer.string(name).int32(count).int32(-1));
+      writer.int32(ADMIN_TIMEOUT_MS).boolean(false);
+    },
+    (answer) => {
+      answer.int32();
+      return answer.array(() => ({
+        name: answer.string(),
+        error: answer.int16(),
+        message: answer.nullableString(),
+      }));
+    },
+  );
+}
+
+export interface DescribedTopic extends AdminResult {
+  readonly settings: ReadonlyMap<string, string>;
+}
+
+/** DescribeConfigs version 1, of topics; `names` null: all settings. */
+export function describeTopicsCall(
+  topics: readonly string[],
+  names: readonly string[] | null,
+): WireCall<DescribedTopic[]> {
+  return makeCall(
+    { key: 32, name: 'DescribeConfigs', version: 1 },
+    (writer) => {
+      writer.array(topics, (topic) => {
+        writer.int8(TOPIC_RESOURCE).string(topic);
+        if (names === null) writer.int32(-1);
+        else writer.array(names, (name) => writer.string(name));
+      });
+      writer.boolean(false);
+    },
+    (answer) => {
+      answer.int32();
+      return answer.array(() => {
+        const error = answer.int16();
+        const message = answer.nullableString();
+        answer.int8();
+        const name = answer.string();
+        const settings = new Map<string, string>();
+        answer.array(() => {
+          const setting = answer.string();
+          const value = answer.nullableString();
+          answer.int8();
+          answer.int8();
+          answer.int8();
+          answer.array(() => [answer.string(), answer.nullableString(), answer.int8()]);
+          if (value !== null) settings.set(setting, value);
+        });
+        return { name, error, message, settings };
+      });
+    },
+  );
+}
+
+/** IncrementalAlterConfigs version 0: sets what is named and leaves every other setting as it is. */
+export function alterTopicsCall(
+  topics: readonly { readonly name: string; readonly settings: ReadonlyMap<string, string> }[],
+): WireCall<AdminResult[]> {
+  return makeCall(
+    { key: 44, name: 'IncrementalAlterConfigs', version: 0 },
+    (writer) => {
+      writer.array(topics, (topic) => {
+        writer.int8(TOPIC_RESOURCE).string(topic.name);
+        writer.array([...topic.settings], ([name, value]) => writer.string(name).int8(0).nullableString(value));
+      });
+      writer.boolean(false);
+    },
+    (answer) => {
+      answer.int32();
+      return answer.array(() => {
+        const error = answer.int16();
+        const message = answer.nullableString();
+        answer.int8();
+        return { name: answer.string(), error, message };
+      });
+    },
+  );
+}
