@@ -22,7 +22,7 @@ if (major < OLDEST) {
   process.exitCode = 2;
 } else if (!require('node:fs').existsSync(require('node:path').join(__dirname, '../dist/main.js'))) {
   process.stderr.write(
-    'throughline: this checkout is not built. Run `npm start -- <command>` at its root, or build it: npm run build\n'
+    'throughline: this checkout is not built. Run npm start -- <command> at its root, or build it: npm run build\n'
   );
   process.exitCode = 2;
 } else {
