@@ -42,6 +42,7 @@ function tryMutant(mutant: Mutant): { caught: boolean; said: string } {
         text.replace(from, () => to),
       );
     }
+    if (mutant.test !== undefined) return tryTest(tree, mutant.test);
     const args = ['--conditions=@throughline/source', 'tests/simulation/simulate.ts', '--seeds', SEEDS, '--stop'];
     if (mutant.faults !== undefined) args.push('--faults', mutant.faults.join(','));
     if (mutant.overrides !== undefined) args.push('--overrides', JSON.stringify(mutant.overrides));
@@ -63,12 +64,31 @@ function tryMutant(mutant: Mutant): { caught: boolean; said: string } {
   }
 }
 
+/** The test fails in the broken tree and passes in ours. */
+function tryTest(tree: string, test: string): { caught: boolean; said: string } {
+  const run = (cwd: string) =>
+    spawnSync(process.execPath, [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', test], {
+      cwd,
+      encoding: 'utf8',
+    });
+  const broken = run(tree);
+  const caught = broken.status === 1 && /Tests .*failed/.test(broken.stdout) && run(ROOT).status === 0;
+  return {
+    caught,
+    said: (broken.stdout + broken.stderr)
+      .split('\n')
+      .map((line) => `  ${line.slice(0, 220)}`)
+      .join('\n'),
+  };
+}
+
 /** Sources are copied; packages of others are linked. */
 function copyTree(tree: string): void {
   const isSource = (from: string): boolean => !/[/\\](node_modules|dist|\.turbo)$/.test(from);
   for (const folder of ['libs', 'services', 'tests/simulation'])
     cpSync(path.join(ROOT, folder), path.join(tree, folder), { recursive: true, filter: isSource });
   writeFileSync(path.join(tree, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
+  cpSync(path.join(ROOT, 'vitest.config.ts'), path.join(tree, 'vitest.config.ts'));
   linkPackages('.', tree);
   for (const group of ['libs', 'services'])
     for (const name of readdirSync(path.join(ROOT, group))) linkPackages(path.join(group, name), tree);
