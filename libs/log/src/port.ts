@@ -54,6 +54,9 @@ export interface PartitionRef {
   readonly partition: Partition;
 }
 
+/** The one partition of the state that all processes share. */
+export const META = { topic: 'meta', partition: 0 } as const satisfies PartitionRef;
+
 export interface Membership {
   readonly member: string;
   /** The partitions assigned now. */

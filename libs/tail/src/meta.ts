@@ -1,6 +1,6 @@
 /** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS. */
 import { foldEpoch } from '@throughline/history';
-import { hasLogCode, openView } from '@throughline/log';
+import { META, hasLogCode, openView } from '@throughline/log';
 import type { Clock, Log, Random } from '@throughline/log';
 import {
   EPOCH_LENGTH,
@@ -25,7 +25,6 @@ export interface MetaOptions {
   onError?(error: unknown): void;
 }
 
-const META = { topic: 'meta', partition: 0 } as const;
 const MAX_PROPOSALS = 3;
 const EPOCH_PREFIX = 'epoch/';
 const WORKER_PREFIX = 'worker/';

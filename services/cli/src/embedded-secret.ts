@@ -3,13 +3,13 @@
  * and verifies alike and nobody has to configure one.
  */
 import type { Log, Random } from '@throughline/log';
+import { META } from '@throughline/log';
 import type { Offset } from '@throughline/protocol';
 import { decodeText, encodeText, fromBase64Url, META_KEY, toBase64Url } from '@throughline/protocol';
 import { StartError } from './faults.ts';
 
 const SECRET_BYTES = 32;
 const CANDIDATE_BYTES = 9;
-const META = { topic: 'meta', partition: 0 } as const;
 const READ_BYTES = 1024 * 1024;
 
 /** One key a candidate, since compaction keeps the last record of a key and the first one has to stay in force. */

@@ -2,6 +2,7 @@
  * Writes the checkpoints of a tenure: every few seconds when something happened, at an eighth of retention when nothing
  * did. What it tells in `meta` it tells only after the log has accepted it. SPEC: WRK-CHECKPOINT.
  */
+import { META } from '@throughline/log';
 import { formatCheckpoint, makeRecord, META_KEY } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
 import { ackWithin } from '../ack-within.ts';
@@ -9,7 +10,6 @@ import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 import type { Tenure } from '../consume/tenure.ts';
 
-const META = { topic: 'meta', partition: 0 } as const;
 const MIN_INTERVAL_MS = 50;
 
 export interface CheckpointerOptions {

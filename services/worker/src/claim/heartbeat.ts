@@ -1,11 +1,10 @@
 /** The worker's sign of life in `meta`: its successors wait for it to stop, gateways choose partitions by it. SPEC: WRK-HEARTBEAT. */
+import { META } from '@throughline/log';
 import { makeRecord, META_KEY } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
 import { ackWithin } from '../ack-within.ts';
 import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
-
-const META = { topic: 'meta', partition: 0 } as const;
 
 export class Heartbeat {
   readonly #context: WorkerContext;

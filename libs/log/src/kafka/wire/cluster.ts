@@ -1,4 +1,5 @@
 /** ApiVersions, Metadata and the administration of topics. */
+import type { ByteReader } from './bytes.ts';
 import type { WireCall } from './call.ts';
 import { makeCall } from './call.ts';
 
@@ -84,6 +85,16 @@ export interface AdminResult {
 const TOPIC_RESOURCE = 2;
 const ADMIN_TIMEOUT_MS = 20_000;
 
+/** The throttle time, which is left to the broker, then one result a topic. */
+function readTopicResults(answer: ByteReader): AdminResult[] {
+  answer.int32();
+  return answer.array(() => ({
+    name: answer.string(),
+    error: answer.int16(),
+    message: answer.nullableString(),
+  }));
+}
+
 /** CreateTopics version 2. */
 export function createTopicsCall(
   topics: readonly {
@@ -102,14 +113,7 @@ export function createTopicsCall(
       });
       writer.int32(ADMIN_TIMEOUT_MS).boolean(false);
     },
-    (answer) => {
-      answer.int32();
-      return answer.array(() => ({
-        name: answer.string(),
-        error: answer.int16(),
-        message: answer.nullableString(),
-      }));
-    },
+    readTopicResults,
   );
 }
 
@@ -123,14 +127,7 @@ export function createPartitionsCall(
       writer.array(topics, ({ name, count }) => writer.string(name).int32(count).int32(-1));
       writer.int32(ADMIN_TIMEOUT_MS).boolean(false);
     },
-    (answer) => {
-      answer.int32();
-      return answer.array(() => ({
-        name: answer.string(),
-        error: answer.int16(),
-        message: answer.nullableString(),
-      }));
-    },
+    readTopicResults,
   );
 }
 
