@@ -1,0 +1,43 @@
+/** The operator's commands and the options that they alone have. Those that they share with the roles are in `option-table.ts`. */
+
+export const OPERATION_NAMES = [
+  'topics apply',
+  'topics show',
+  'topics diff',
+  'doctor',
+  'inspect',
+  'tail',
+  'owners',
+  'epoch show',
+  'epoch rotate',
+] as const;
+
+export type OperationName = (typeof OPERATION_NAMES)[number];
+
+export type Operation = { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean };
+
+export interface CommandOption {
+  /** What stands for the value in help; switches have none. */
+  readonly placeholder?: string;
+  readonly help: string;
+  readonly commands: readonly OperationName[];
+}
+
+export const COMMAND_OPTIONS = {
+  json: {
+    help: 'The answer as JSON, for programs.',
+    commands: OPERATION_NAMES,
+  },
+} as const satisfies Record<string, CommandOption>;
+
+export type CommandOptionName = keyof typeof COMMAND_OPTIONS;
+
+export const COMMAND_OPTION_NAMES = Object.keys(COMMAND_OPTIONS) as readonly CommandOptionName[];
+
+export function isCommandOption(text: string): text is CommandOptionName {
+  return Object.hasOwn(COMMAND_OPTIONS, text);
+}
+
+export function commandOption(name: CommandOptionName): CommandOption {
+  return COMMAND_OPTIONS[name];
+}
