@@ -54,6 +54,11 @@ export const METRIC_TABLE = {
     help: 'Claims appended, by verdict: valid, void.',
     labels: ['verdict'],
   },
+  throughline_worker_lag: {
+    type: 'gauge',
+    help: 'Offsets of inbound from the lowest open request to the end, over the partitions owned: the lag that Kafka shows.',
+    labels: [],
+  },
   throughline_worker_sessions: { type: 'gauge', help: 'Hosted server instances.', labels: [] },
   throughline_worker_requests_total: {
     type: 'counter',

@@ -1,11 +1,13 @@
 /** The worker role: joins the group, owns what it is assigned, hosts sessions, leaves in order. SPEC: WRK-*. */
-import { deadline } from '@throughline/log';
+import { deadline, WORKER_GROUP } from '@throughline/log';
 import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
 import { Meta } from '@throughline/tail';
 import { ackWithin } from './ack-within.ts';
 import { Heartbeat } from './claim/heartbeat.ts';
+import { LagCommits } from './claim/lag-commits.ts';
+import type { Progress } from './claim/lag-commits.ts';
 import { CLOSE_DEADLINE_MS, PartitionOwner } from './claim/partition-owner.ts';
 import type { WorkerConfig } from './config.ts';
 import { ToolCatalog } from './consume/tool-catalog.ts';
@@ -29,7 +31,6 @@ export interface Worker {
   stop(options?: { readonly drain?: boolean }): Promise<void>;
 }
 
-const GROUP = 'workers';
 const START_DEADLINE_MS = 30_000;
 const READY_DEADLINE_MS = 15_000;
 /** A worker that got no partition when it joined may get some soon, or may be one too many. */
@@ -124,7 +125,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   await heartbeat.beat();
   let membership: Membership;
   try {
-    membership = await log.join({ group: GROUP, member: worker, onChange: assign });
+    membership = await log.join({ group: WORKER_GROUP, member: worker, onChange: assign });
     if (!isAssigned) assign(membership.assigned());
   } catch (error) {
     await Promise.all([...owners.values()].map((owner) => owner.abandon()));
@@ -132,6 +133,15 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     await meta.close();
     throw error;
   }
+
+  const lagCommits = new LagCommits(context, membership, () => {
+    const progress = new Map<Partition, Progress>();
+    for (const [partition, owner] of owners) {
+      const made = owner.progress();
+      if (made !== null) progress.set(partition, made);
+    }
+    return progress;
+  });
 
   const isReady = (): boolean => isAssigned && [...owners.values()].every((owner) => owner.isOwned());
   await waitUntil(() => isAssigned, changed, clock, FIRST_ASSIGNMENT_MS);
@@ -147,6 +157,8 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     });
     try {
       await heartbeat.leave();
+      // Before the group is left: nobody may commit afterwards.
+      await lagCommits.stop();
       const left = ackWithin(clock, CLOSE_DEADLINE_MS, membership.leave()).catch((error: unknown) => {
         logger.warn('leaving the group failed', { worker, error: errorText(error) });
       });

@@ -121,7 +121,7 @@ describe('topics', () => {
     expect(decideTopics(planTopics(), states)).toEqual([]);
   });
 
-  it('[KAFKA-TOPICS-DEFAULTS] a topic that has more than a default is as it should be; asked for less, it is refused', () => {
+  it('[KAFKA-TOPICS-MORE] a topic that has more than a default is as it should be; asked for less, it is refused', () => {
     const events = 'throughline.events';
     const week = { 'retention.ms': String(7 * DAY_MS), 'segment.ms': String((7 * DAY_MS) / 8) };
     expect(decideTopics(planTopics(), statesWith(events, {}, week))).toEqual([]);
@@ -138,7 +138,7 @@ describe('topics', () => {
     ]);
   });
 
-  it('[KAFKA-TOPICS-DEFAULTS] where one topic has grown beyond the default, the other two follow', () => {
+  it('[KAFKA-TOPICS-MORE] where one topic has grown beyond the default, the other two follow', () => {
     expect(decideTopics(planTopics(), statesWith('throughline.inbound', { partitions: 24 }))).toEqual([
       { kind: 'add-partitions', topic: 'throughline.events', from: 12, to: 24 },
       { kind: 'add-partitions', topic: 'throughline.sessions', from: 12, to: 24 },

@@ -117,6 +117,7 @@ export async function openSqliteLogWithControls(
       case 'opened':
       case 'failed':
       case 'bounds':
+      case 'committed':
       case 'done':
         return;
     }
@@ -311,6 +312,13 @@ export async function openSqliteLogWithControls(
     async join(options) {
       checkOpen();
       return closable(memberships.join(options));
+    },
+    async committed(group) {
+      checkOpen();
+      if (brokenBy !== null) throw brokenBy;
+      const event = await closable(link.call({ kind: 'committed', group }));
+      if (event.kind !== 'committed') throw new TypeError(`a call for committed offsets was answered by ${event.kind}`);
+      return new Map(event.offsets);
     },
     close: () => end(() => link.close()),
   };

@@ -19,7 +19,7 @@ describe("the operator's commands", () => {
     expect(faultsOf('topics aply')).toEqual([expect.stringContaining('Did you mean topics apply?')]);
   });
 
-  it('[CLI-ARGS] their options are refused elsewhere, and those of the roles with them', () => {
+  it('[CLI-OPERATE] their options are refused elsewhere, and those of the roles with them', () => {
     expect(faultsOf('serve --json')).toEqual([expect.stringMatching(/^--json: is an option of topics apply/)]);
     expect(faultsOf('serve --replication 1')).toEqual([
       "--replication: is an option of the operator's commands, not of serve; leave it out.",

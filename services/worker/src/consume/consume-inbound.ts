@@ -24,6 +24,7 @@ export async function consumeInbound(
       for (const record of batch.records) tenure.takeIn(record, LIVE);
       position = batch.next;
       tenure.startAt(position);
+      tenure.noteEnd(batch.bounds.end);
       await tenure.room(signal);
     } catch (error) {
       if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
