@@ -14,7 +14,11 @@ export const OPERATION_NAMES = [
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
 
-export type Operation = { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean };
+export type Operation =
+  | { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean }
+  | { readonly kind: 'owners'; readonly json: boolean }
+  | { readonly kind: 'epoch-show'; readonly json: boolean }
+  | { readonly kind: 'epoch-rotate'; readonly reason: string; readonly isConfirmed: boolean; readonly json: boolean };
 
 export interface CommandOption {
   /** What stands for the value in help; switches have none. */
@@ -27,6 +31,15 @@ export const COMMAND_OPTIONS = {
   json: {
     help: 'The answer as JSON, for programs.',
     commands: OPERATION_NAMES,
+  },
+  reason: {
+    placeholder: 'text',
+    help: 'Why the epoch is rotated; it stays in the log.',
+    commands: ['epoch rotate'],
+  },
+  yes: {
+    help: 'Does it. Without, the command says what it would do, and does nothing.',
+    commands: ['epoch rotate'],
   },
 } as const satisfies Record<string, CommandOption>;
 

@@ -16,16 +16,22 @@ export function parseOperation(
     if (!commands.includes(name))
       faults.push({ where: `--${option}`, problem: `is an option of ${commands.join(', ')}, not of ${name}.` });
   }
-  const json = options.has('json');
   for (const extra of words.slice(WORDS[name] ?? 0)) faults.push({ where: extra, problem: 'is one word too many.' });
-  const operation = build(name, json);
+  const operation = build(name, options, faults);
   return faults.length === before ? operation : undefined;
 }
 
 /** Words that a command takes behind its name. */
 const WORDS: Partial<Record<OperationName, number>> = { inspect: 1 };
 
-function build(name: OperationName, json: boolean): Operation | undefined {
+const MAX_REASON = 500;
+
+function build(
+  name: OperationName,
+  options: ReadonlyMap<CommandOptionName, string>,
+  faults: Fault[],
+): Operation | undefined {
+  const json = options.has('json');
   switch (name) {
     case 'topics apply':
       return { kind: 'topics', action: 'apply', json };
@@ -33,6 +39,21 @@ function build(name: OperationName, json: boolean): Operation | undefined {
       return { kind: 'topics', action: 'show', json };
     case 'topics diff':
       return { kind: 'topics', action: 'diff', json };
+    case 'owners':
+      return { kind: 'owners', json };
+    case 'epoch show':
+      return { kind: 'epoch-show', json };
+    case 'epoch rotate': {
+      const reason = options.get('reason')?.trim() ?? '';
+      if (reason === '')
+        faults.push({
+          where: '--reason',
+          problem: 'is needed: why the history is given up, for whoever reads it later.',
+        });
+      if (reason.length > MAX_REASON)
+        faults.push({ where: '--reason', problem: `has more than ${MAX_REASON} characters.` });
+      return { kind: 'epoch-rotate', reason, isConfirmed: options.has('yes'), json };
+    }
     default:
       return undefined;
   }

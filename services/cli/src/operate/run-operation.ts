@@ -4,6 +4,8 @@ import { describeFailure } from '../describe-failure.ts';
 import type { Settings } from '../settings.ts';
 import type { Operation } from './operations.ts';
 import type { OperatorProcess } from './operator-process.ts';
+import { runEpochRotate, runEpochShow } from './epoch.ts';
+import { runOwners } from './owners.ts';
 import { runTopics } from './topics.ts';
 
 /** Resolves with the exit code: 1 if something failed, which is said on stderr; else as the command says. */
@@ -23,5 +25,11 @@ function dispatch(operation: Operation, settings: Settings, self: OperatorProces
   switch (operation.kind) {
     case 'topics':
       return runTopics(operation.action, operation.json, settings, self);
+    case 'owners':
+      return runOwners(operation.json, settings, self);
+    case 'epoch-show':
+      return runEpochShow(operation.json, settings, self);
+    case 'epoch-rotate':
+      return runEpochRotate(operation, settings, self);
   }
 }
