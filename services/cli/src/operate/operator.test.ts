@@ -3,6 +3,8 @@ import { makeScratchFolder, RawClient, startThroughline } from '@throughline/tes
 import type { ScratchFolder, ThroughlineProcess } from '@throughline/testkit/processes';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatEventId, parseEventId } from '@throughline/protocol';
+import type { DescribedSession } from './inspect-session.ts';
 import type { OwnerRow } from './owners.ts';
 import { runCli } from './testing/run-cli.ts';
 
@@ -35,6 +37,111 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
     ]);
     expect(new Set(owners.map(({ worker }) => worker)).size).toBe(1);
     expect((await runCli(`owners ${log}`)).stdout).toMatch(/^PARTITION +STATE +WORKER[^]*\n0 +owned +w-/);
+  });
+
+  it('[CLI-INSPECT] what inspect says of a cursor is what the gateway then answers, each reason told apart', async () => {
+    const client = await RawClient.connect(serve.url);
+    const answer = await client.callTool(serve.url, 'countdown', { from: 3, ms: 20 });
+    await answer.until('the result', ({ data }) => data.includes('"result"'));
+    const ids = answer.items.flatMap(({ id, data }) => (id !== undefined && data !== '' ? [id] : []));
+    const [first = '', second = ''] = ids;
+    const last = ids.at(-1) ?? '';
+    const cursor = parseEventId(first);
+    if (cursor === null) throw new Error(`no event id: ${first}`);
+    const other = await RawClient.connect(serve.url);
+    const inspect = async (id: string, session: string | null = client.sessionId): Promise<unknown> => {
+      const { stdout } = await runCli(`inspect ${id} --json ${log}${session === null ? '' : ` --session ${session}`}`);
+      return (JSON.parse(stdout) as { resume: unknown }).resume;
+    };
+    // Told before it is tried: a refusal ends the session.
+    expect(await inspect(second)).toEqual({ outcome: 'resumes', replays: ids.length - 2, then: 'end of stream' });
+    expect(await inspect(second, null)).toEqual(await inspect(second));
+    const resumed = await client.resume(serve.url, second);
+    await resumed.until('the result', ({ data }) => data.includes('"result"'));
+    expect(resumed.items.filter(({ data, kind }) => kind === 'event' && data !== '')).toHaveLength(ids.length - 2);
+
+    expect(await inspect(last)).toEqual({ outcome: 'finished' });
+    expect((await client.resume(serve.url, last)).status).toBe(204);
+
+    expect(await inspect(first, other.sessionId)).toMatchObject({
+      outcome: 'refused',
+      reason: 'cursor-foreign',
+      answer: 400,
+    });
+    expect((await other.resume(serve.url, first)).status).toBe(400);
+
+    const refusals = [
+      ['diverged', { ...cursor, crc: cursor.crc ^ 1 }],
+      ['beyond-end', { ...cursor, offset: cursor.offset + 1_000_000 }],
+      ['epoch-mismatch', { ...cursor, epoch: 'zzzzzzzzzz' }],
+    ] as const;
+    for (const [reason, altered] of refusals)
+      expect(await inspect(formatEventId(altered))).toEqual({
+        outcome: 'refused',
+        reason,
+        answer: 'in-band',
+        endsSession: true,
+      });
+    const refused = await client.resume(serve.url, formatEventId(refusals[0][1]));
+    await refused.until('the refusal', ({ data }) => data.includes('"diverged"'));
+    // The refusal has ended it.
+    expect(await inspect(second)).toMatchObject({ outcome: 'refused', reason: 'session-ended' });
+    const described = await runCli(`inspect ${client.sessionId} --json ${log}`);
+    expect(JSON.parse(described.stdout)).toMatchObject({ state: 'ended', end: { reason: 'resumption-rejected' } });
+  });
+
+  it('[CLI-INSPECT] of an event id the record is shown as it lies in the log, for people and for programs', async () => {
+    const client = await RawClient.connect(serve.url);
+    const answer = await client.callTool(serve.url, 'test_simple_text');
+    const { id = '', data } = await answer.until('the result', (item) => item.data.includes('"result"'));
+    const { partition, offset } = parseEventId(id) ?? {};
+    const { record, acceptance } = JSON.parse((await runCli(`inspect ${id} --json ${log}`)).stdout) as {
+      record: { headers: Record<string, string> };
+      acceptance: string;
+    };
+    expect(record).toMatchObject({
+      topic: 'events',
+      partition,
+      offset,
+      key: client.sessionId.split('.')[4],
+      value: data,
+    });
+    expect(record.headers).toMatchObject({ v: '1', type: 'message', end: '1' });
+    expect(acceptance).toBe('accepted');
+    const { stdout } = await runCli(`inspect ${id} ${log}`);
+    expect(stdout).toContain(`value      ${data}\n`);
+    expect(stdout).toContain(`topic      events, partition ${partition}, offset ${offset}\n`);
+  });
+
+  it('[CLI-INSPECT] of a session id the state, signature, client, open requests and owner are told', async () => {
+    const client = await RawClient.connect(serve.url);
+    const slow = await client.callTool(serve.url, 'countdown', { from: 40, ms: 250 });
+    await slow.until('progress', ({ data }) => data.includes('notifications/progress'));
+    const described = JSON.parse(
+      (await runCli(`inspect ${client.sessionId} --json ${log}`)).stdout,
+    ) as DescribedSession;
+    expect(described).toMatchObject({
+      state: 'lives',
+      mac: 'right',
+      principal: 'anonymous',
+      end: null,
+      record: { server: 'default', version: '2025-11-25', client: { name: 'raw', version: '1.0.0' } },
+      owner: { state: 'owned' },
+    });
+    expect(described.open).toHaveLength(1);
+    const forged = client.sessionId.slice(0, -22) + 'A'.repeat(22);
+    expect((await runCli(`inspect ${forged} ${log}`)).stdout).toContain('signature  no secret, principal and server');
+    expect((await client.end(serve.url)).status).toBe(204);
+    expect((await runCli(`inspect ${client.sessionId} ${log}`)).stdout).toMatch(
+      /^session +has ended[^]*because: deleted/,
+    );
+  });
+
+  it('[CLI-INSPECT] what is no id ends with exit code 2 and names the field', async () => {
+    expect(await runCli(`inspect nonsense ${log}`)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('it has 1 fields between dots') as string,
+    });
   });
 
   it('[CLI-EPOCH] rotate says what it would do, does it with --yes, and show tells both epochs and the reason', async () => {

@@ -3,7 +3,7 @@ import { RequestLedger } from '@throughline/history';
 import { deadline, LogError, readRange } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
 import { classifyMessage, decodeText, readCheckpoint, readInboundRecord, streamOfRequest } from '@throughline/protocol';
-import type { Checkpoint, Epoch, EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
+import type { Checkpoint, Epoch, EventRecord, LogRecord, Offset, Partition, Topic } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
 import type { Meta } from '@throughline/tail';
 
@@ -30,6 +30,8 @@ export interface PartitionFacts {
     readonly isMore: boolean;
     readonly lowest: Offset | null;
     readonly lowestAtMs: number | null;
+    /** The first of them, in order. */
+    readonly offsets: readonly Offset[];
   } | null;
   /** Records of `events` that are no events of this format, behind the newest checkpoint. */
   readonly unreadable: number;
@@ -46,6 +48,7 @@ export interface PartitionSource {
 
 /** Open requests behind a stalled owner may be many: looking at so many says enough. */
 const MOST_INBOUND = 20_000;
+const MOST_LISTED = 1000;
 
 /** Errors: those of `Log.read`; `ABORTED` when it takes longer than `timeoutMs`. */
 export async function readPartitionFacts(source: PartitionSource, partition: Partition): Promise<PartitionFacts> {
@@ -138,7 +141,13 @@ async function countOpen(
   }
   const lowest = open.length === 0 ? null : Math.min(...open);
   const record = lowest === null ? null : await readOne(log, of, lowest, signal);
-  return { count: open.length, isMore: below < inbound.end, lowest, lowestAtMs: record?.timestampMs ?? null };
+  return {
+    count: open.length,
+    isMore: below < inbound.end,
+    lowest,
+    lowestAtMs: record?.timestampMs ?? null,
+    offsets: open.sort((a, b) => a - b).slice(0, MOST_LISTED),
+  };
 }
 
 function isRequest({ value }: LogRecord): boolean {
@@ -154,7 +163,7 @@ function isRequest({ value }: LogRecord): boolean {
 /** The record at `offset`; null: none is held there. Errors: those of `Log.read`. */
 export async function readOne(
   log: Log,
-  of: { readonly topic: 'events' | 'inbound'; readonly partition: Partition },
+  of: { readonly topic: Topic; readonly partition: Partition },
   offset: Offset,
   signal: AbortSignal,
 ): Promise<LogRecord | null> {

@@ -5,6 +5,7 @@ import type { Settings } from '../settings.ts';
 import type { Operation } from './operations.ts';
 import type { OperatorProcess } from './operator-process.ts';
 import { runEpochRotate, runEpochShow } from './epoch.ts';
+import { runInspect } from './inspect.ts';
 import { runOwners } from './owners.ts';
 import { runTopics } from './topics.ts';
 
@@ -25,6 +26,8 @@ function dispatch(operation: Operation, settings: Settings, self: OperatorProces
   switch (operation.kind) {
     case 'topics':
       return runTopics(operation.action, operation.json, settings, self);
+    case 'inspect':
+      return runInspect(operation.inspected, settings, self);
     case 'owners':
       return runOwners(operation.json, settings, self);
     case 'epoch-show':
