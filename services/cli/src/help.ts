@@ -13,6 +13,7 @@ const COMMANDS = [
   ['topics apply', 'creates the topics of a Kafka log, and sets what is not as it should be; takes nothing away'],
   ['topics show', 'the topics of a Kafka log as they are'],
   ['topics diff', 'what `topics apply` would change; exit code 1 if there is something'],
+  ['doctor', 'what is wrong with the log, its topics and its workers, and how to put it right'],
   ['inspect <id>', 'what an event id or a session id names, and whether a resume with it would be taken now'],
   ['owners', 'whose each partition is, and how much work waits in it'],
   ['epoch show', 'the epoch in force, those before it, and why each began'],

@@ -1,3 +1,12 @@
+export { describeKafka } from './describe-kafka.ts';
+export type {
+  Asked,
+  BrokerFacts,
+  GroupFacts,
+  KafkaFacts,
+  TopicFactsOf,
+  TopicPartitionFacts,
+} from './describe-kafka.ts';
 export { openKafkaLog, openKafkaLogWithControls } from './kafka-log.ts';
 export type { KafkaControls, KafkaLog } from './kafka-log.ts';
 export type { KafkaClientOptions, KafkaLogEvent, KafkaLogOptions, KafkaSasl } from './options.ts';

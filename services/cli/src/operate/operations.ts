@@ -19,6 +19,7 @@ export type OperationName = (typeof OPERATION_NAMES)[number];
 
 export type Operation =
   | { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean }
+  | { readonly kind: 'doctor'; readonly json: boolean }
   | { readonly kind: 'inspect'; readonly inspected: Inspected }
   | { readonly kind: 'owners'; readonly json: boolean }
   | { readonly kind: 'epoch-show'; readonly json: boolean }

@@ -162,6 +162,18 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
     expect(next.sessionId.split('.')[0]).toBe(epoch);
   });
 
+  it('[CLI-DOCTOR] doctor finds nothing wrong on a healthy log file, and fails where there is none', async () => {
+    const { code, stdout } = await runCli(`doctor --json ${log}`);
+    const { findings } = JSON.parse(stdout) as { findings: { code: string; level: string; why: string }[] };
+    // Other tests here may have rotated the epoch a moment ago.
+    expect(findings.filter(({ level, code: each }) => level !== 'ok' && each !== 'epoch')).toEqual([]);
+    expect(code).toBe(0);
+    expect(findings.map(({ code: each }) => each)).toContain('owners');
+    expect(findings.every(({ why }) => why.length > 20)).toBe(true);
+    const none = await runCli(`doctor --log sqlite:${path.join(folder.path, 'none.db')}`);
+    expect(none).toMatchObject({ code: 1, stdout: expect.stringContaining('there is no log at') as string });
+  });
+
   it('[CLI-OPERATE] a command that looks makes no log', async () => {
     const none = `--log sqlite:${path.join(folder.path, 'none.db')}`;
     for (const command of ['owners', 'epoch show'])

@@ -41,6 +41,8 @@ function build(
       return { kind: 'topics', action: 'show', json };
     case 'topics diff':
       return { kind: 'topics', action: 'diff', json };
+    case 'doctor':
+      return { kind: 'doctor', json };
     case 'inspect': {
       const inspected = parseInspected(words[0], options, faults);
       return inspected === undefined ? undefined : { kind: 'inspect', inspected };

@@ -4,6 +4,7 @@ import { describeFailure } from '../describe-failure.ts';
 import type { Settings } from '../settings.ts';
 import type { Operation } from './operations.ts';
 import type { OperatorProcess } from './operator-process.ts';
+import { runDoctor } from './doctor.ts';
 import { runEpochRotate, runEpochShow } from './epoch.ts';
 import { runInspect } from './inspect.ts';
 import { runOwners } from './owners.ts';
@@ -26,6 +27,8 @@ function dispatch(operation: Operation, settings: Settings, self: OperatorProces
   switch (operation.kind) {
     case 'topics':
       return runTopics(operation.action, operation.json, settings, self);
+    case 'doctor':
+      return runDoctor(operation.json, settings, self);
     case 'inspect':
       return runInspect(operation.inspected, settings, self);
     case 'owners':
