@@ -15,6 +15,7 @@ const COMMANDS = [
   ['topics diff', 'what `topics apply` would change; exit code 1 if there is something'],
   ['doctor', 'what is wrong with the log, its topics and its workers, and how to put it right'],
   ['inspect <id>', 'what an event id or a session id names, and whether a resume with it would be taken now'],
+  ['tail', 'follows the records of a topic, without what clients and servers say unless --payload asks for it'],
   ['owners', 'whose each partition is, and how much work waits in it'],
   ['epoch show', 'the epoch in force, those before it, and why each began'],
   ['epoch rotate', 'gives up the history: every session ends, and clients start anew'],

@@ -8,6 +8,7 @@ import { runDoctor } from './doctor.ts';
 import { runEpochRotate, runEpochShow } from './epoch.ts';
 import { runInspect } from './inspect.ts';
 import { runOwners } from './owners.ts';
+import { runTail } from './tail.ts';
 import { runTopics } from './topics.ts';
 
 /** Resolves with the exit code: 1 if something failed, which is said on stderr; else as the command says. */
@@ -31,6 +32,8 @@ function dispatch(operation: Operation, settings: Settings, self: OperatorProces
       return runDoctor(operation.json, settings, self);
     case 'inspect':
       return runInspect(operation.inspected, settings, self);
+    case 'tail':
+      return runTail(operation.request, settings, self);
     case 'owners':
       return runOwners(operation.json, settings, self);
     case 'epoch-show':
