@@ -10,6 +10,7 @@ import { readEventRecord } from '@throughline/protocol';
 import type { CheckpointHint, LogRecord, Offset, Partition } from '@throughline/protocol';
 import type { CatchUpPool } from './catch-up-pool.ts';
 import { HotCache, TailEvent } from './hot-cache.ts';
+import type { HistoryGuard } from './history-guard.ts';
 import { PartitionReader } from './partition-reader.ts';
 
 export type TailVerdict = 'accepted' | 'fenced' | 'unreadable';
@@ -28,6 +29,7 @@ export interface PartitionTailOptions {
   onError?(error: unknown): void;
   /** A cursor that was served from the cache fell behind it. */
   onSlowReader?(): void;
+  readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
 }
 
 export type CursorResult =
@@ -87,6 +89,7 @@ export class PartitionTail {
       },
       ...(options.syncHints === undefined ? {} : { syncHints: options.syncHints }),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
+      ...(options.guard === undefined ? {} : { guard: options.guard }),
     });
   }
 
@@ -106,6 +109,11 @@ export class PartitionTail {
   /** Bounds of the partition as of the newest read. */
   bounds(): Bounds {
     return this.#reader.bounds();
+  }
+
+  /** The log is not what was read before, as far as it can be seen: nothing is to be read from it. */
+  isInDoubt(): boolean {
+    return this.#reader.isInDoubt();
   }
 
   cacheBytes(): number {
@@ -307,6 +315,7 @@ export class SessionCursor {
   > {
     const tail = this.#tail;
     const { log, pool, partition, clock } = tail.options;
+    const seen = tail.position();
     try {
       const batch = await pool.run(
         () =>
@@ -318,6 +327,12 @@ export class SessionCursor {
         signal,
       );
       const limit = tail.position();
+      if (tail.isInDoubt() || batch.bounds.end < seen) {
+        // It ends before what was read: what it holds now may have taken the place of that.
+        tail.options.guard?.suspect(tail.options.epoch, { topic: 'events', partition }, seen);
+        await sleep(clock, RETRY_MS, signal);
+        return { kind: 'batch', records: [], next: from };
+      }
       const records = batch.next <= limit ? batch.records : batch.records.filter((record) => record.offset < limit);
       return { kind: 'batch', records, next: Math.max(from, Math.min(batch.next, limit)) };
     } catch (error) {
