@@ -1,4 +1,5 @@
 /** Time and chance as arguments: simulation runs the shipped code under its own. */
+import { LogError } from './errors.ts';
 
 export interface Clock {
   /** Milliseconds since the Unix epoch; may jump. For timestamps only. */
@@ -62,4 +63,21 @@ export function deadline(
       signal?.removeEventListener('abort', onAbort);
     },
   };
+}
+
+/** `work`, or `ABORTED` when `signal` fires first, whatever `work` waits for; what it rejects with after that is nobody's. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(new LogError('ABORTED', 'the wait was aborted'));
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work
+      .finally(() => {
+        signal.removeEventListener('abort', onAbort);
+      })
+      .then(resolve, reject);
+  });
 }

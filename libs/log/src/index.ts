@@ -1,8 +1,8 @@
-export { deadline, sleep } from './clock.ts';
+export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { hasLogCode, LogError } from './errors.ts';
 export type { LogErrorCode, LogErrorDetails } from './errors.ts';
-export { META } from './port.ts';
+export { META, WORKER_GROUP } from './port.ts';
 export type {
   Appended,
   Bounds,

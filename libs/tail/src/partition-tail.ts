@@ -6,11 +6,11 @@
 import type { ClaimHistory } from '@throughline/history';
 import { hasLogCode, sleep } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
-import { readEventRecord } from '@throughline/protocol';
 import type { CheckpointHint, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { CatchUpChunk, CatchUpChunks } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
 import { HotCache, TailEvent } from './hot-cache.ts';
+import type { HistoryGuard } from './history-guard.ts';
 import { PartitionReader } from './partition-reader.ts';
 
 export type TailVerdict = 'accepted' | 'fenced' | 'unreadable';
@@ -29,6 +29,7 @@ export interface PartitionTailOptions {
   onError?(error: unknown): void;
   /** A cursor that was served from the cache fell behind it. */
   onSlowReader?(): void;
+  readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
 }
 
 export type CursorResult =
@@ -93,6 +94,7 @@ export class PartitionTail {
       },
       ...(options.syncHints === undefined ? {} : { syncHints: options.syncHints }),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
+      ...(options.guard === undefined ? {} : { guard: options.guard }),
     });
   }
 
@@ -112,6 +114,11 @@ export class PartitionTail {
   /** Bounds of the partition as of the newest read. */
   bounds(): Bounds {
     return this.#reader.bounds();
+  }
+
+  /** The log is not what was read before, as far as it can be seen: nothing is to be read from it. */
+  isInDoubt(): boolean {
+    return this.#reader.isInDoubt();
   }
 
   cacheBytes(): number {
@@ -315,22 +322,30 @@ export class SessionCursor {
   > {
     const tail = this.#tail;
     const { log, pool, partition, clock } = tail.options;
-    const known = tail.chunks.find(from);
+    const known = this.#findChunk(from);
     if (known !== null) return { kind: 'chunk', chunk: known };
+    const seen = tail.position();
     try {
       const chunk = await pool.run(async () => {
         // Whoever waited for a place may find that the reader before brought it.
-        const brought = tail.chunks.find(from);
+        const brought = this.#findChunk(from);
         if (brought !== null) return brought;
         const options = { maxBytes: CATCH_UP_BYTES, waitMs: CATCH_UP_WAIT_MS, signal };
         const batch = await log.read({ topic: 'events', partition }, from, options);
         const limit = tail.position();
+        if (tail.isInDoubt() || batch.bounds.end < seen) {
+          // It ends before what was read: what it holds now may have taken the place of that.
+          tail.options.guard?.suspect(tail.options.epoch, { topic: 'events', partition }, seen);
+          return null;
+        }
         const records = batch.next <= limit ? batch.records : batch.records.filter((record) => record.offset < limit);
         const read = new CatchUpChunk(from, Math.max(from, Math.min(batch.next, limit)), records);
         tail.chunks.add(read);
         return read;
       }, signal);
-      return { kind: 'chunk', chunk };
+      if (chunk !== null) return { kind: 'chunk', chunk };
+      await sleep(clock, RETRY_MS, signal);
+      return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
     } catch (error) {
       if (signal.aborted || tail.isStopped) return { kind: 'stopped' };
       if (hasLogCode(error, 'OFFSET_OUT_OF_RANGE') && from < (error.details.start ?? 0)) {
@@ -340,6 +355,11 @@ export class SessionCursor {
       await sleep(clock, RETRY_MS, signal);
       return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
     }
+  }
+
+  /** What another reader brought is as good as the log, while that is not in doubt. */
+  #findChunk(position: Offset): CatchUpChunk | null {
+    return this.#tail.isInDoubt() ? null : this.#tail.chunks.find(position);
   }
 
   /** Resolves `true` when there may be more, `false` on timeout, abort or stop. */

@@ -58,7 +58,7 @@ async function resumeAt(context: GatewayContext, options: Resume, cursor: EventI
   const reader = tail.cursor(key, cursor.offset);
   const attachment = makeAttachmentName(context);
   // Reading does not wait for the attachment; whoever needs its outcome awaits it below.
-  const attaching = attach(context, tail, session, cursor.stream, attachment);
+  const attaching = attach(context, session, cursor.stream, attachment);
   attaching.catch(() => undefined);
   const found = await findAnchor(context, { cursor, tail, reader, attaching, signal });
   switch (found.kind) {

@@ -1,4 +1,3 @@
-export type { KafkaMembership } from './group-member.ts';
 export { openKafkaLog, openKafkaLogWithControls } from './kafka-log.ts';
 export type { KafkaControls, KafkaLog } from './kafka-log.ts';
 export type { KafkaClientOptions, KafkaLogEvent, KafkaLogOptions, KafkaSasl } from './options.ts';
