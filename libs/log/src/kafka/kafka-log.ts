@@ -6,17 +6,19 @@ import { DEFAULT_READ_BYTES } from '../record-size.ts';
 import { createAppender } from './appender.ts';
 import { checkTopics } from './check-topics.ts';
 import { createClusterMap } from './cluster-map.ts';
+import { createCourtesy } from './courtesy.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
 import type { GroupHandle, KafkaMembership } from './group-member.ts';
 import { joinGroup } from './group-member.ts';
+import { toLogError } from './kafka-failure.ts';
 import { createLanePool, makeLane } from './lanes.ts';
 import type { KafkaLogEvent, KafkaLogOptions } from './options.ts';
 import type { ProduceFault, Producer } from './producer.ts';
 import { makeProducer } from './producer.ts';
 import type { ReaderContext } from './reader.ts';
 import { findBounds, readPartition } from './reader.ts';
-import { checkPrefix, DEFAULT_PREFIX, topicName } from './topic-names.ts';
+import { checkPrefix, DEFAULT_PREFIX, groupName, topicName } from './topic-names.ts';
 import { DEFAULT_RETENTION_MS } from './topic-settings.ts';
 import { BATCH_OVERHEAD, framedBytes } from './wire/record-batch.ts';
 
@@ -45,8 +47,8 @@ const FRAMING_RESERVE = 4096;
 /**
  * Opens the log of a prefix. The topics must be there: see {@link applyTopics}. Kafka holds records by whole segments, so
  * they may stay longer than `retentionMs`.
- * Errors: `LOG_UNAVAILABLE` (no broker answers), `LOG_INCOMPATIBLE` (topics missing or set so that records would get lost;
- * the message names the fix).
+ * Errors: `LOG_UNAVAILABLE` (no broker answers), `NOT_AUTHENTICATED`, `NOT_AUTHORIZED` (with all rights on topics that
+ * `roles` miss), `LOG_INCOMPATIBLE` (topics missing or set so that records would get lost; the message names the fix).
  */
 export async function openKafkaLog(options: KafkaLogOptions): Promise<KafkaLog> {
   return (await openKafkaLogWithControls(options)).log;
@@ -59,17 +61,12 @@ export async function openKafkaLogWithControls(
   const prefix = options.prefix ?? DEFAULT_PREFIX;
   checkPrefix(prefix);
   const onLog = (event: KafkaLogEvent): void => options.onLog?.(event);
-  const open = (address: Address): BrokerConnection => openConnection(options, address);
-  const map = createClusterMap(options);
-  const facts = await checkTopics(map, prefix, onLog).catch((error: unknown) => {
+  const courtesy = createCourtesy(clock);
+  const open = (address: Address): BrokerConnection => openConnection(options, address, courtesy);
+  const map = createClusterMap(options, courtesy);
+  const facts = await checkTopics(map, prefix, options.roles ?? [], onLog).catch((error: unknown) => {
     map.close();
-    if (error instanceof LogError) throw error;
-    throw new LogError(
-      'LOG_UNAVAILABLE',
-      `no broker of ${options.brokers.join(', ')} answers: ${error instanceof Error ? error.message : String(error)}`,
-      {},
-      error,
-    );
+    throw toLogError(error, `no broker of ${options.brokers.join(', ')} answers`);
   });
   const description: LogDescription = {
     clusterId: facts.clusterId,
@@ -101,6 +98,7 @@ export async function openKafkaLogWithControls(
       map,
       open,
       fault: faultAt,
+      throttledMs: (address) => courtesy.appendThrottledMs(address),
       async readTimestamp(topic, partition, position) {
         const request = { topic, partition, position, maxBytes: 1, waitMs: 0, signal: undefined };
         const { records } = await readPartition(reader, request);
@@ -180,7 +178,7 @@ export async function openKafkaLogWithControls(
           partitions: facts.partitions,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 8000,
         },
-        joining,
+        { ...joining, group: groupName(prefix, joining.group) },
       );
       groups.add(handle);
       if (closing.signal.aborted) {
