@@ -29,7 +29,7 @@ export interface KafkaLogEvent {
 export interface KafkaClientOptions {
   /** `host:port`, at least one; the others of the cluster are found through it. */
   readonly brokers: readonly string[];
-  /** `client.id` of every request: quotas and broker logs go by it. See {@link kafkaClientId}. */
+  /** `client.id` of every request: quotas and broker logs go by it. One a role, so that a quota can be set for it. */
   readonly clientId: string;
   /** TLS: `true`, or options of `tls.connect` (ca, cert, key, servername …). Default: none. */
   readonly ssl?: boolean | ConnectionOptions;
@@ -57,16 +57,6 @@ export interface KafkaLogOptions extends KafkaClientOptions {
   readonly maxQueuedBytes?: number;
   /** Milliseconds after which a silent member of a group loses its partitions. Default 8000; brokers take 6000 and more unless `group.min.session.timeout.ms` is lower. */
   readonly sessionTimeoutMs?: number;
-}
-
-/**
- * `throughline-gateway`, or with a suffix `throughline-gateway-<suffix>`: a `client.id` a role, so that a quota can be
- * set for it. All replicas of a role share one, as they share the quota.
- */
-export function kafkaClientId(role: KafkaRole | 'serve', suffix?: string): string {
-  if (suffix !== undefined && !/^[A-Za-z0-9._-]{1,100}$/.test(suffix))
-    throw new TypeError(`client id: "${suffix}" may have letters, digits, dot, underscore and hyphen only`);
-  return suffix === undefined ? `throughline-${role}` : `throughline-${role}-${suffix}`;
 }
 
 /** Host and port of each broker. Throws `TypeError` on what is no address. */
