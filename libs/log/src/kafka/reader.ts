@@ -6,7 +6,7 @@ import { LogError } from '../errors.ts';
 import { outOfRange } from '../out-of-range.ts';
 import type { Bounds, ReadBatch } from '../port.ts';
 import type { ClusterMap } from './cluster-map.ts';
-import { brokerFailure, isPassing, KafkaFailure, toLogError } from './kafka-failure.ts';
+import { brokerFailure, isPassing, toLogError } from './kafka-failure.ts';
 import type { Lane, LanePool } from './lanes.ts';
 import { KAFKA_ERRORS } from './wire/call.ts';
 import type { WireCall } from './wire/call.ts';

@@ -63,7 +63,7 @@ export async function startSecureBroker(): Promise<SecureBroker> {
     [`listener.name.${listener}.ssl.keystore.key`]: certificates.server.key,
     [`listener.name.${listener}.ssl.keystore.certificate.chain`]: certificates.server.cert + certificates.ca,
   });
-  const expiring = ['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'].map((mechanism) => [
+  const expiring = ['plain', 'scram-sha-256', 'scram-sha-512', 'oauthbearer'].map((mechanism): [string, string] => [
     `listener.name.expiring.${mechanism}.connections.max.reauth.ms`,
     String(SESSION_MS),
   ]);
@@ -78,7 +78,7 @@ export async function startSecureBroker(): Promise<SecureBroker> {
       ...sasl('sasl'),
       ...sasl('expiring'),
       ...sasl('tls'),
-      ...Object.fromEntries(expiring),
+      ...Object.fromEntries<string>(expiring),
       ...tls('tls'),
       ...tls('mutual'),
       'listener.name.mutual.ssl.client.auth': 'required',
