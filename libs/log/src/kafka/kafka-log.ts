@@ -180,7 +180,8 @@ export async function openKafkaLogWithControls(
           partitions: facts.partitions,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 8000,
         },
-        joining,
+        // Logs of other prefixes on the same cluster have groups of their own.
+        { ...joining, group: `${prefix}.${joining.group}` },
       );
       groups.add(handle);
       if (closing.signal.aborted) {
