@@ -7,7 +7,7 @@ const PING_MS = 5000;
 const USUAL = 'unix:///var/run/docker.sock';
 
 /** Where `infra/docker/engine.sh` listens. */
-export function privateDockerHost(environment: Readonly<Record<string, string | undefined>> = process.env): string {
+function privateDockerHost(environment: Readonly<Record<string, string | undefined>>): string {
   const root = environment['THROUGHLINE_DOCKER_ROOT'] ?? '/var/lib/throughline/docker';
   return `unix://${path.join(root, 'docker.sock')}`;
 }
