@@ -33,7 +33,10 @@ export interface KafkaCluster {
   readonly brokers: readonly string[];
   /** Throws on an id that is not a member's. */
   member(id: number): KafkaBroker;
-  /** Cuts a broker off from clients and from the others. Null where brokers are processes: they share one network. */
+  /**
+   * Cuts a broker off from the others; clients on this host still reach it, and it still takes itself for the leader of
+   * what it led. Null where brokers are processes: they share one network.
+   */
   readonly network: { disconnect(id: number): Promise<void>; connect(id: number): Promise<void> } | null;
   /** The bootstrap servers as `runTool` reaches them. */
   readonly toolBootstrap: string;
