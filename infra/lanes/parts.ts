@@ -52,8 +52,9 @@ export const checkPart: Part = {
 /** Tests beside the code. */
 const unitPart = vitestPart('unit', ['--exclude', 'tests/**', '--exclude', 'examples/**']);
 
-/** Tests of every folder that need a broker; skipped, and counted as such, where there is none. */
+/** Tests of every folder that need a broker, or several; skipped, and counted as such, where there is none. */
 const kafkaPart = vitestPart('kafka', ['--config', 'vitest.kafka.config.ts']);
+const clusterPart = vitestPart('cluster', ['--config', 'vitest.cluster.config.ts']);
 
 /** The order in which faults are found soonest; other folders follow by name. */
 const TEST_FOLDERS = ['simulation', 'conformance', 'e2e', 'resilience'];
@@ -62,7 +63,7 @@ export function laneParts(): Part[] {
   const found = hasFolder('tests') ? readdirSync(path.join(ROOT, 'tests'), { withFileTypes: true }) : [];
   const others = found.filter((entry) => entry.isDirectory() && !TEST_FOLDERS.includes(entry.name));
   const folders = [...TEST_FOLDERS, ...others.map(({ name }) => name).sort()].map((name) => `tests/${name}`);
-  return [checkPart, unitPart, kafkaPart, ...[...folders, 'examples'].map((folder) => folderPart(folder))];
+  return [checkPart, unitPart, kafkaPart, clusterPart, ...[...folders, 'examples'].map((folder) => folderPart(folder))];
 }
 
 /** A folder without any test is left out, and said so; one whose tests do not run fails. */

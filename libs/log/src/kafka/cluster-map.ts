@@ -26,7 +26,8 @@ export interface ClusterMap {
 const METADATA_TIMEOUT_MS = 5000;
 /** A topic is not asked for more often, however many readers miss its leader. */
 const LEAST_AGE_MS = 100;
-const MAX_AGE_MS = 5 * 60_000;
+/** A leader that is cut off from the cluster, but not from us, answers reads as ever: nothing else shows that it was replaced. */
+const MAX_AGE_MS = 30_000;
 
 interface Leaders {
   readonly atMs: number;
@@ -59,12 +60,16 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
   const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
+      const used = connection ?? nextConnection();
       try {
-        return await (connection ?? nextConnection()).call(call, timeoutMs);
+        return await used.call(call, timeoutMs);
       } catch (error) {
-        connection?.destroy();
-        connection = null;
-        if (closing.signal.aborted || !isPassing(error) || attempt >= seeds.length + nodes.size) throw error;
+        // Not one that has replaced it meanwhile.
+        if (connection === used) connection = null;
+        used.destroy();
+        const isReplaced = error instanceof KafkaFailure && error.kind === 'closed';
+        if (closing.signal.aborted || attempt >= seeds.length + nodes.size) throw error;
+        if (!isPassing(error) && !isReplaced) throw error;
       }
     }
   };
@@ -90,6 +95,8 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
       if (known !== undefined) {
         const ageMs = clock.monoMs() - known.atMs;
         if (ageMs < LEAST_AGE_MS) await sleep(clock, LEAST_AGE_MS - ageMs, closing.signal);
+        // Another broker: one that is cut off from the cluster would say for ever what it said last.
+        nextConnection();
       }
       const answer = await metadata([topic]);
       const denied = answer.topics.find(({ name, error }) => name === topic && isDenial(error));
