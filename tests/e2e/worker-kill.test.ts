@@ -11,8 +11,9 @@ import {
   within,
 } from '@throughline/testkit/processes';
 import type { Cluster, HttpAnswer, ThroughlineProcess } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { COUNTING_SERVER } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
 import { drawSeed, rounds } from './seed.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
@@ -26,6 +27,7 @@ let cluster: Cluster;
 
 beforeAll(async () => {
   cluster = await startCluster({
+    log: makeLog,
     gateways: 1,
     args: ['--dead-after', '2500ms'],
     workerArgs: ['--heartbeat', '250ms', '--max-running-per-session', String(AT_ONCE), '--config', 'throughline.yaml'],
