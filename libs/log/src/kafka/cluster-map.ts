@@ -58,12 +58,15 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
   const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
+      const used = connection ?? nextConnection();
       try {
-        return await (connection ?? nextConnection()).call(call, timeoutMs);
+        return await used.call(call, timeoutMs);
       } catch (error) {
-        connection?.destroy();
-        connection = null;
-        if (closing.signal.aborted || !isPassing(error) || attempt >= seeds.length + nodes.size) throw error;
+        // The first of several requests on it that fails throws it away, and not the one that took its place.
+        used.destroy();
+        if (connection === used) connection = null;
+        const failure = closing.signal.aborted ? error : asBroken(error);
+        if (closing.signal.aborted || !isPassing(failure) || attempt >= seeds.length + nodes.size) throw failure;
       }
     }
   };
@@ -140,4 +143,11 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       connection = null;
     },
   };
+}
+
+/** A connection that was closed under a request, because another request on it had failed, is a broken one. */
+function asBroken(error: unknown): unknown {
+  if (!(error instanceof KafkaFailure) || error.kind !== 'closed') return error;
+  const { message, wasSent } = error;
+  return new KafkaFailure('connection', message, { wasSent, cause: error });
 }

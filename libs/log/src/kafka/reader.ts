@@ -6,7 +6,7 @@ import { LogError } from '../errors.ts';
 import { outOfRange } from '../out-of-range.ts';
 import type { Bounds, ReadBatch } from '../port.ts';
 import type { ClusterMap } from './cluster-map.ts';
-import { brokerFailure, isPassing, KafkaFailure } from './kafka-failure.ts';
+import { brokerFailure, isPassing } from './kafka-failure.ts';
 import type { Lane, LanePool } from './lanes.ts';
 import { KAFKA_ERRORS } from './wire/call.ts';
 import type { WireCall } from './wire/call.ts';
@@ -190,8 +190,7 @@ function endedError(context: ReaderContext): LogError {
 
 function translate(error: unknown, context: ReaderContext): LogError {
   if (error instanceof LogError) return error;
-  if (context.closing.aborted || (error instanceof KafkaFailure && error.kind === 'closed'))
-    return new LogError('CLOSED', 'the log is closed');
+  if (context.closing.aborted) return new LogError('CLOSED', 'the log is closed');
   return new LogError(
     'LOG_UNAVAILABLE',
     `the cluster does not answer: ${error instanceof Error ? error.message : String(error)}`,
