@@ -85,6 +85,7 @@ export function loadSettings(sources: SettingsSources, role: Role): Settings {
       maxBytes: options['max-size'] ?? 0,
       partitions: options.partitions ?? 0,
       leaseMs: options.lease ?? null,
+      appendTimeoutMs: gateway.appendTimeoutMs,
       isRetentionSet: layer.get('retention')?.source !== 'default',
       kafka,
     },
