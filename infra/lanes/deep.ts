@@ -21,7 +21,7 @@ function describeCommit(): string {
 
 const date = new Date().toISOString().slice(0, 10);
 const commit = describeCommit();
-const results = await runParts(laneParts(), { partDeadlineMs: 3 * 60 * 60_000, environment: { DEEP: '1' } });
+const results = await runParts(laneParts('deep'), { partDeadlineMs: 3 * 60 * 60_000, environment: { DEEP: '1' } });
 const file = path.join(ROOT, 'docs', 'reference', 'deep-results', `${date}.md`);
 mkdirSync(path.dirname(file), { recursive: true });
 const machine = { cores: availableParallelism(), memoryBytes: totalmem(), node: process.version };

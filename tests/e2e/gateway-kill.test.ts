@@ -12,7 +12,7 @@ import type { RecordingFetch } from './recording-fetch.ts';
 import { drawSeed, rounds } from './seed.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
-const ROUNDS = rounds(10, 200);
+const ROUNDS = rounds({ change: 10, kafka: 3, deep: 200 });
 const STEPS = 40;
 const INTERVAL_MS = 8;
 const EXPECTED = Array.from({ length: STEPS }, (_, step) => step + 1);

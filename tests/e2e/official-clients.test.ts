@@ -24,12 +24,10 @@ beforeAll(async () => {
   writeFileSync(config, CONFIG);
   const args = ['--config', config];
   const log = isKafka ? await makeLog(folder.path, {}) : { args: () => ['--log', 'memory:'] };
-  const [one, cluster] = await Promise.all([
-    startThroughline('serve', { folder: folder.path, args: [...args, ...log.args('serve')] }),
-    startCluster({ log: makeLog, args }),
-  ]);
-  resources.use(one);
-  resources.use(cluster);
+  const one = resources.use(
+    await startThroughline('serve', { folder: folder.path, args: [...args, ...log.args('serve')] }),
+  );
+  const cluster = resources.use(await startCluster({ log: makeLog, args }));
   endpoints.set('one process', [one.url]);
   endpoints.set('two gateways and two workers', cluster.urls());
 }, 90_000);

@@ -17,7 +17,7 @@ import { it, makeLog } from './log-under-test.ts';
 import { drawSeed, rounds } from './seed.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
-const ROUNDS = rounds(4, 40);
+const ROUNDS = rounds({ change: 4, kafka: 2, deep: 40 });
 const RUN_MS = 250;
 const AT_ONCE = 6;
 /** Lease of the group 3 s, no heartbeat for 2.5 s, then claim, takeover, and the runs themselves. */
