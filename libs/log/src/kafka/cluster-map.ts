@@ -64,12 +64,11 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
       try {
         return await used.call(call, timeoutMs);
       } catch (error) {
-        // Not one that has replaced it meanwhile.
-        if (connection === used) connection = null;
+        // The first of several requests on it that fails throws it away, and not the one that took its place.
         used.destroy();
-        const isReplaced = error instanceof KafkaFailure && error.kind === 'closed';
-        if (closing.signal.aborted || attempt >= seeds.length + nodes.size) throw error;
-        if (!isPassing(error) && !isReplaced) throw error;
+        if (connection === used) connection = null;
+        const failure = closing.signal.aborted ? error : asBroken(error);
+        if (closing.signal.aborted || !isPassing(failure) || attempt >= seeds.length + nodes.size) throw failure;
       }
     }
   };
@@ -151,4 +150,11 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
       connection = null;
     },
   };
+}
+
+/** A connection that was closed under a request, because another request on it had failed, is a broken one. */
+function asBroken(error: unknown): unknown {
+  if (!(error instanceof KafkaFailure) || error.kind !== 'closed') return error;
+  const { message, wasSent } = error;
+  return new KafkaFailure('connection', message, { wasSent, cause: error });
 }
