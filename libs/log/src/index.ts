@@ -1,4 +1,4 @@
-export { deadline, sleep } from './clock.ts';
+export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { hasLogCode, LogError } from './errors.ts';
 export type { LogErrorCode, LogErrorDetails } from './errors.ts';

@@ -9,6 +9,8 @@ export interface ReadRangeOptions {
   readonly from: Offset;
   readonly below: Offset;
   readonly signal: AbortSignal;
+  /** A batch was read that ends with `last`, where the log ended at `end`. */
+  onRead?(last: LogRecord | null, end: Offset): void;
   /** Records below `start` are no longer held. */
   onEvicted?(start: Offset): void;
 }
@@ -20,6 +22,7 @@ export async function* readRange(options: ReadRangeOptions): AsyncGenerator<LogR
   while (position < below) {
     try {
       const batch = await log.read(of, position, { signal });
+      options.onRead?.(batch.records.at(-1) ?? null, batch.bounds.end);
       for (const record of batch.records) {
         if (record.offset >= below) return;
         yield record;

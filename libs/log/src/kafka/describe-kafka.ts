@@ -4,7 +4,7 @@ import { WORKER_GROUP } from '../port.ts';
 import { createClusterMap } from './cluster-map.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import { openConnection } from './connection.ts';
-import { KafkaFailure } from './kafka-failure.ts';
+import { isDenial, KafkaFailure } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
 import { ALL_TOPICS, checkPrefix, groupName, topicName } from './topic-names.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
@@ -212,14 +212,8 @@ async function describeSettings(
   }
 }
 
-const DENIED: ReadonlySet<number> = new Set([
-  KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED,
-  KAFKA_ERRORS.GROUP_AUTHORIZATION_FAILED,
-  KAFKA_ERRORS.CLUSTER_AUTHORIZATION_FAILED,
-]);
-
 function refusal(error: number): { readonly known: false; readonly denied: boolean; readonly message: string } {
-  return { known: false, denied: DENIED.has(error), message: nameOfError(error) };
+  return { known: false, denied: isDenial(error), message: nameOfError(error) };
 }
 
 async function ask<T>(what: () => Promise<T>): Promise<Asked<T>> {
@@ -227,6 +221,6 @@ async function ask<T>(what: () => Promise<T>): Promise<Asked<T>> {
     return { known: true, value: await what() };
   } catch (error) {
     if (!(error instanceof KafkaFailure)) throw error;
-    return { known: false, denied: DENIED.has(error.brokerError), message: error.message };
+    return { known: false, denied: isDenial(error.brokerError), message: error.message };
   }
 }

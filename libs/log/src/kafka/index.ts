@@ -7,6 +7,8 @@ export type {
   TopicFactsOf,
   TopicPartitionFacts,
 } from './describe-kafka.ts';
+export { aclsOf, nameAcl } from './acls.ts';
+export type { Acl, AclOperation, KafkaRole, RoleAcl } from './acls.ts';
 export { openKafkaLog, openKafkaLogWithControls } from './kafka-log.ts';
 export type { KafkaControls, KafkaLog } from './kafka-log.ts';
 export type { KafkaClientOptions, KafkaLogEvent, KafkaLogOptions, KafkaSasl } from './options.ts';

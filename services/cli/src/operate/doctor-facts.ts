@@ -1,7 +1,7 @@
 /** What `throughline doctor` looks at. Each fact is asked for by itself, with a deadline: what fails is unknown, and the rest is still told. */
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { deadline, LogError } from '@throughline/log';
+import { deadline, hasLogCode } from '@throughline/log';
 import type { Log, LogDescription } from '@throughline/log';
 import { describeKafka, diffTopics } from '@throughline/log/kafka';
 import type { Asked, KafkaFacts, TopicChange } from '@throughline/log/kafka';
@@ -134,12 +134,8 @@ async function ask<T>(self: OperatorProcess, what: (signal: AbortSignal) => Prom
     return { known: true, value: await Promise.race([what(limit.signal), late]) };
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    return { known: false, denied: error instanceof LogError && isDenial(error.code), message };
+    return { known: false, denied: hasLogCode(error, 'NOT_AUTHORIZED'), message };
   } finally {
     limit.dispose();
   }
-}
-
-function isDenial(code: string): boolean {
-  return code === 'NOT_AUTHORIZED';
 }

@@ -108,15 +108,18 @@ export class PartitionOwner {
     if (epoch === null) throw new TypeError('a worker starts after the epoch is known');
     const over = new AbortController();
     const stopEnds = this.#endWhenDue(over);
-    const watch = new EventsWatch(context, partition, epoch);
+    // Nothing is read, and nothing claimed, from a log that is not what was seen before.
+    const isWhole = await context.guard.settled(partition, over.signal);
+    const watch = isWhole ? new EventsWatch(context, partition, epoch) : null;
     try {
+      if (watch === null) return;
       this.#mayHold = true;
       const claim = await claimPartition(context, watch, partition, epoch, over.signal);
       if (claim !== null) await this.#hold({ watch, claim, epoch, over });
     } finally {
       stopEnds();
       over.abort();
-      await watch.stop();
+      await watch?.stop();
     }
   }
 
@@ -199,7 +202,7 @@ export class PartitionOwner {
     };
     signal.addEventListener('abort', onOver, { once: true });
     checkpointer.start();
-    const consuming = consumeInbound(context, partition, tenure, stopReading.signal);
+    const consuming = consumeInbound(context, { partition, epoch, tenure }, stopReading.signal);
     try {
       if (await firesFirst(this.#leaving.signal, signal)) {
         this.#setOwned(null);

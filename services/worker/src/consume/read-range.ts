@@ -9,6 +9,8 @@ export interface ReadRangeOptions {
   readonly from: Offset;
   readonly below: Offset;
   readonly signal: AbortSignal;
+  /** A batch was read that ends with `last`, where the log ended at `end`. */
+  onRead(last: LogRecord | null, end: Offset): void;
   /** Records below `start` are no longer held. */
   onEvicted(start: Offset): void;
 }

@@ -77,7 +77,10 @@ export class Tenure {
     const { context, partition, claim, watch, directory } = options;
     this.#options = options;
     const writer = new PartitionWriter({
-      log: context.log,
+      log: {
+        description: context.log.description,
+        append: (to, records) => context.guard.append(to, records),
+      },
       clock: context.clock,
       partition,
       deadlineMs: context.config.appendTimeoutMs,
@@ -176,6 +179,7 @@ export class Tenure {
       return;
     }
     const { body, key } = inbound;
+    if (body.type === 'probe') return;
     if (body.type === 'sessionEnd') {
       const isKnown = phase.kind === 'takeover' && this.#parts.watch.since().endedSessions().has(key);
       if (!isPast && !isKnown) void this.life.end(key, endReason(record));
