@@ -22,6 +22,18 @@ export function checkTogether(role: OptionUser, layer: Layer, options: ResolvedO
       where: where('log'),
       problem: `other processes cannot see it, ${role === 'operate' ? 'nor can this command' : `so a ${role} on it is alone`}; use sqlite:<file> or kafka://<host>:<port>.`,
     });
+  const { listen, admin } = options;
+  if (
+    (role === 'serve' || role === 'gateway') &&
+    listen !== undefined &&
+    admin?.port === listen.port &&
+    admin.port !== 0 &&
+    admin.host === listen.host
+  )
+    faults.push({
+      where: where('admin'),
+      problem: `is the address of --listen as well; give them different ports, or --admin off.`,
+    });
   if (retention !== undefined && retention < 1000)
     faults.push({ where: where('retention'), problem: 'must be at least 1s.' });
   if (lease !== undefined && lease < 500) faults.push({ where: where('lease'), problem: 'must be at least 500ms.' });

@@ -95,6 +95,16 @@ describe('layers', () => {
     expect(settings.worker.servers['b']?.cwd).toBe(path.join(cwd, 'conf/sub'));
   });
 
+  it('[CLI-ADDRESSES] one address for clients and for metrics is refused; a worker has an admin port only where it is set', () => {
+    expect(faults('serve --listen 127.0.0.1:81 --admin 127.0.0.1:81')).toEqual([
+      '--admin "127.0.0.1:81": is the address of --listen as well; give them different ports, or --admin off.',
+    ]);
+    expect(faults('serve --listen 127.0.0.1:0 --admin 127.0.0.1:0')).toEqual([]);
+    expect(load('worker --log sqlite:x').workerAdmin).toBeNull();
+    expect(load('worker --log sqlite:x --admin 127.0.0.1:9465').workerAdmin).toEqual({ host: '127.0.0.1', port: 9465 });
+    expect(load('worker --log sqlite:x --admin off').workerAdmin).toBeNull();
+  });
+
   it('[CLI-DEFAULTS] the documented defaults are those of the schemas', () => {
     const compared: string[] = [];
     const shapes = { gateway: GatewayConfigSchema.shape, worker: WorkerConfigSchema.shape } as const;

@@ -76,6 +76,25 @@ function fakeParts(
 }
 
 describe('startRole', () => {
+  it('[CLI-WORKER-ADMIN] a worker with an admin address serves it before it is ready, and stops it last', async () => {
+    const { role, settings } = settingsOf('worker --log sqlite:x --admin 127.0.0.1:0');
+    const { parts, events } = fakeParts();
+    let isReady = (): boolean => true;
+    const seen: Parts = {
+      ...parts,
+      startAdmin(address, options) {
+        isReady = () => options.isReady();
+        expect(isReady()).toBe(false);
+        return parts.startAdmin(address, options);
+      },
+    };
+    const running = await startRole(role, settings, seen, telemetry, NEVER);
+    expect(isReady()).toBe(true);
+    expect(events).toEqual(['log', 'host default', 'probe default', 'admin', 'worker']);
+    await running.stop({ drain: true });
+    expect(events.slice(5, 7)).toEqual(['stop worker with drain', 'stop admin']);
+  });
+
   it('[CLI-START] serve probes its servers before anything listens, and stops in the other order', async () => {
     const { role, settings } = settingsOf('serve');
     const { parts, events } = fakeParts();

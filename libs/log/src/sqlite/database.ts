@@ -1,7 +1,7 @@
 /** Opens the file, makes the tables of format v1 in a new one, and refuses what it cannot read. */
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, linkSync, openSync, unlinkSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { closeSync, existsSync, linkSync, openSync, statSync, unlinkSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
 import { LogError } from '../errors.ts';
@@ -151,8 +151,22 @@ function openError(file: string, error: unknown): LogError {
   switch (sqliteCode(error)) {
     case SQLITE.notADatabase:
       return notALog(file, error);
+    case SQLITE.corrupt:
+      return new LogError(
+        'LOG_INCOMPATIBLE',
+        `${file} is damaged (${say(error)}): restore it from a copy, or move it away; a new file is a new log, and sessions of the old one end`,
+        {},
+        error,
+      );
     case SQLITE.cantOpen:
     case SQLITE.readonly:
+      if (statSync(file, { throwIfNoEntry: false })?.isDirectory() === true)
+        return new LogError(
+          'LOG_UNAVAILABLE',
+          `${file} is a folder: name a file in it, for example ${join(file, 'log.db')}`,
+          {},
+          error,
+        );
       return new LogError(
         'LOG_UNAVAILABLE',
         `${file} cannot be opened for writing: give this user write access to it and its directory, or choose another file`,

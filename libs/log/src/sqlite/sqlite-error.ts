@@ -2,7 +2,15 @@
 import type { Fault } from './messages.ts';
 
 /** Primary result codes. */
-export const SQLITE = { busy: 5, locked: 6, readonly: 8, full: 13, cantOpen: 14, notADatabase: 26 } as const;
+export const SQLITE = {
+  busy: 5,
+  locked: 6,
+  readonly: 8,
+  corrupt: 11,
+  full: 13,
+  cantOpen: 14,
+  notADatabase: 26,
+} as const;
 
 /** The primary result code; `null` for what is no error of SQLite. */
 export function sqliteCode(error: unknown): number | null {

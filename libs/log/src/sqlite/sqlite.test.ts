@@ -130,11 +130,28 @@ describe('sqlite log: the file', () => {
     });
     mkdirSync(scratch.path('folder'));
     writeFileSync(scratch.path('plain'), '');
-    for (const file of [scratch.path('folder'), scratch.path('plain/log.db')])
-      await expect(scratch.open({ file })).rejects.toMatchObject({
-        code: 'LOG_UNAVAILABLE',
-        message: expect.stringContaining('choose another file') as string,
-      });
+    await expect(scratch.open({ file: scratch.path('plain/log.db') })).rejects.toMatchObject({
+      code: 'LOG_UNAVAILABLE',
+      message: expect.stringContaining('choose another file') as string,
+    });
+    await expect(scratch.open({ file: scratch.path('folder') })).rejects.toMatchObject({
+      code: 'LOG_UNAVAILABLE',
+      message: `${scratch.path('folder')} is a folder: name a file in it, for example ${scratch.path('folder/log.db')}`,
+    });
+  });
+
+  it('[LOG-FILE-DAMAGED] a damaged file is refused, untouched, with the way out', async () => {
+    const { log } = await scratch.open();
+    await log.close();
+    const bytes = readFileSync(scratch.file);
+    // The first page stays: it is a log of this product, whose tables cannot be read.
+    bytes.fill(0x5a, 4096);
+    writeFileSync(scratch.file, bytes);
+    await expect(scratch.open()).rejects.toMatchObject({
+      code: 'LOG_INCOMPATIBLE',
+      message: expect.stringMatching(/log\.db is damaged \(.*\): restore it from a copy, or move it away/) as string,
+    });
+    expect(readFileSync(scratch.file).equals(bytes)).toBe(true);
   });
 
   it('[LOG-FILE-READABLE] stock SQLite shows records as text, by topic, partition and offset', async () => {

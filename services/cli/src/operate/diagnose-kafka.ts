@@ -2,7 +2,7 @@
 import type { Asked, KafkaFacts, TopicChange, TopicFactsOf } from '@throughline/log/kafka';
 import { formatDuration, formatSize } from '../format-value.ts';
 import type { Finding } from './doctor-codes.ts';
-import type { Diagnosed } from './diagnose.ts';
+import type { Diagnosed } from './diagnosed.ts';
 
 type Kafka = KafkaFacts & { readonly cluster: { readonly known: true } };
 

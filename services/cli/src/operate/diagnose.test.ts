@@ -2,7 +2,7 @@ import type { KafkaFacts, TopicFactsOf } from '@throughline/log/kafka';
 import { describe, expect, it } from 'vitest';
 import { releaseOf } from './diagnose-kafka.ts';
 import { diagnose } from './diagnose.ts';
-import type { Promises } from './diagnose.ts';
+import type { Promises } from './diagnosed.ts';
 import { DOCTOR_CHECKS } from './doctor-codes.ts';
 import type { DoctorFacts } from './doctor-facts.ts';
 import { renderFindings } from './doctor.ts';

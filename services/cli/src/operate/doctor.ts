@@ -2,7 +2,7 @@
 import { formatLog } from '../format-value.ts';
 import type { Settings } from '../settings.ts';
 import { diagnose } from './diagnose.ts';
-import type { Promises } from './diagnose.ts';
+import type { Promises } from './diagnosed.ts';
 import { DOCTOR_CHECKS } from './doctor-codes.ts';
 import type { Finding } from './doctor-codes.ts';
 import { gatherFacts } from './doctor-facts.ts';

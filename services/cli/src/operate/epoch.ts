@@ -23,7 +23,7 @@ function epochJson({ epochs, inForce, marks }: MetaFacts, clusterId: string): ob
   return { clusterId, inForce, epochs, marks: Object.fromEntries(marks) };
 }
 
-export function renderEpochs({ epochs, inForce, marks }: MetaFacts, clusterId: string, nowMs: number): string {
+function renderEpochs({ epochs, inForce, marks }: MetaFacts, clusterId: string, nowMs: number): string {
   const rows = epochs.map(({ token, verdict, atMs, previous, reason, offset }) => [
     token,
     verdict,

@@ -1,7 +1,7 @@
 /** What is known of a session: its id, its record, its end, what is open in it, and who serves it. */
 import { verifySessionId } from '@throughline/protocol';
 import type { Offset, Partition, SessionEndReason, SessionId } from '@throughline/protocol';
-import type { InspectSource } from './inspect.ts';
+import type { InspectSource } from './inspect-source.ts';
 import { findSecrets } from './known-secrets.ts';
 import { findLiving, readMetaFacts } from './meta-facts.ts';
 import { describeOwner } from './owners.ts';
@@ -84,7 +84,7 @@ export async function describeSession(source: InspectSource, text: string, id: S
 }
 
 /** Pure. In the order in which a gateway looks. */
-export function stateOf(
+function stateOf(
   id: SessionId,
   facts: {
     readonly epoch: string | null;

@@ -1,11 +1,11 @@
 /** `throughline inspect <event id | session id>`. */
 import { deadline, LogError } from '@throughline/log';
-import type { Log } from '@throughline/log';
 import { formatStreamLabel, readEventRecord } from '@throughline/protocol';
 import type { EventId, LogRecord, Partition } from '@throughline/protocol';
 import { SessionDirectory, TailSet } from '@throughline/tail';
-import type { Meta, PartitionTail } from '@throughline/tail';
+import type { PartitionTail } from '@throughline/tail';
 import type { Settings } from '../settings.ts';
+import type { InspectSource } from './inspect-source.ts';
 import { describeSession, renderSession } from './inspect-session.ts';
 import { judgeResume } from './judge-resume.ts';
 import type { ResumeJudgement } from './judge-resume.ts';
@@ -49,16 +49,6 @@ export async function runInspect(inspected: Inspected, settings: Settings, self:
       }
     }),
   );
-}
-
-export interface InspectSource {
-  readonly log: Log;
-  readonly meta: Meta;
-  /** Knows all of the partition. */
-  readonly directory: SessionDirectory;
-  readonly settings: Settings;
-  readonly self: OperatorProcess;
-  readonly signal: AbortSignal;
 }
 
 async function inspectEvent(source: InspectSource, inspected: Inspected, cursor: EventId): Promise<void> {
@@ -152,7 +142,7 @@ function missingRecord(partition: Partition, offset: number, held: DescribedEven
   return `record     none at partition ${partition}, offset ${offset}; held are ${held.start} to ${held.end - 1}`;
 }
 
-export function resumeText(resume: ResumeJudgement): string {
+function resumeText(resume: ResumeJudgement): string {
   switch (resume.outcome) {
     case 'resumes': {
       const count = resume.replays === null ? 'what follows' : `${resume.replays} messages, then ${resume.then}`;

@@ -51,7 +51,7 @@ export const NO_META: MetaFacts = {
 };
 
 /** Folds the next record in log order. */
-export function foldMeta(facts: MetaFacts, record: LogRecord, clusterId: string): MetaFacts {
+function foldMeta(facts: MetaFacts, record: LogRecord, clusterId: string): MetaFacts {
   const key = record.key === null ? '' : decodeText(record.key);
   const next = { ...facts, newestMs: Math.max(facts.newestMs, record.timestampMs), end: record.offset + 1 };
   if (key.startsWith(EPOCH_PREFIX)) {

@@ -43,7 +43,7 @@ export interface CommandOption {
   readonly commands: readonly OperationName[];
 }
 
-export const COMMAND_OPTIONS = {
+const COMMAND_OPTIONS = {
   json: {
     help: 'The answer as JSON, for programs.',
     commands: OPERATION_NAMES,

@@ -120,16 +120,7 @@ function hideSecret(shown: ShownRecord): ShownRecord {
 }
 
 /** `<time> <topic>/<partition>@<offset> <key> <headers> <bytes>`, then the value if it is shown. No field starts a line of its own. */
-export function renderLine({
-  topic,
-  partition,
-  offset,
-  timestampMs,
-  key,
-  headers,
-  value,
-  valueBytes,
-}: ShownRecord): string {
+function renderLine({ topic, partition, offset, timestampMs, key, headers, value, valueBytes }: ShownRecord): string {
   const fields = [
     new Date(timestampMs).toISOString(),
     `${topic}/${partition}@${offset}`,

@@ -182,6 +182,14 @@ describe('a module host', () => {
     },
   );
 
+  it('[HOST-MODULE-CONFIG] what is neither a file nor a package says where it was looked for and how a file is written', async () => {
+    await expect(openDriver(host('server-of-mine.js', {}, '/tmp'))).rejects.toMatchObject({
+      code: 'HOST_CONFIG',
+      message:
+        'module "server-of-mine.js" is neither a file in /tmp nor a package that is installed there. A file is written with its path, for example ./server.js.',
+    });
+  });
+
   it('[HOST-MODULE-CONFIG] names the fix if the factory returns the same server twice', async () => {
     const file = moduleWith(`
       let connected = false;

@@ -59,11 +59,23 @@ function factoryOf(exported: Readonly<Record<string, unknown>>): Factory | undef
   return typeof second === 'function' ? (second as Factory) : undefined;
 }
 
+function isNotFound(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_MODULE_NOT_FOUND';
+}
+
 async function importFactory(module: string, cwd: string): Promise<Factory> {
   let exported: Readonly<Record<string, unknown>>;
+  const found = resolveModule(module, cwd);
   try {
-    exported = (await import(/* @vite-ignore */ resolveModule(module, cwd))) as Record<string, unknown>;
+    exported = (await import(/* @vite-ignore */ found)) as Record<string, unknown>;
   } catch (error) {
+    // Neither a file nor a package: what Node says names a place that is not the user's.
+    if (found === module && isNotFound(error))
+      throw new HostError(
+        'HOST_CONFIG',
+        `module "${module}" is neither a file in ${cwd} nor a package that is installed there. A file is written with its path, for example ./server.js.`,
+        error,
+      );
     throw new HostError('HOST_CONFIG', `module "${module}" (from ${cwd}) cannot be imported: ${textOf(error)}`, error);
   }
   const factory = factoryOf(exported);

@@ -169,6 +169,20 @@ describe.each(['v1', 'v2'])('an upstream host before an official SDK %s server',
     expect(await driver.waitGone()).toMatch(/upstream session lost/);
   });
 
+  it('[HOST-UPSTREAM-LOGIN] user and password of the URL are sent as Basic authorization, and a configured header wins', async () => {
+    const upstream = await serve();
+    const sent = async (headers: Record<string, string>): Promise<unknown> => {
+      const before = upstream.requests.length;
+      const url = upstream.url.replace('//', '//us%40er:pass@');
+      await (await openDriver(hostOf(url, {}, headers))).initialize();
+      // The one before may still open its standalone stream.
+      const first = upstream.requests.slice(before).find(({ headers: of }) => of['mcp-session-id'] === undefined);
+      return first?.headers['authorization'];
+    };
+    expect(await sent({})).toBe(`Basic ${Buffer.from('us@er:pass').toString('base64')}`);
+    expect(await sent({ Authorization: 'Bearer x' })).toBe('Bearer x');
+  });
+
   it('[HOST-UPSTREAM-DELETE] close ends the session at the upstream', async () => {
     const upstream = await serve();
     const driver = await openDriver(hostOf(upstream.url));

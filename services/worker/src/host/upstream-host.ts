@@ -3,6 +3,7 @@ import type { HostCallbacks, HostContext, McpHost } from './host.ts';
 import type { HostDeps } from './host-deps.ts';
 import { createSessionSet } from './session-set.ts';
 import type { UpstreamLimits } from './upstream-context.ts';
+import { targetOf } from './upstream-http.ts';
 import { createUpstreamSession } from './upstream-session.ts';
 
 export interface UpstreamHostOptions {
@@ -38,7 +39,7 @@ export function createUpstreamHost(
   limits: Partial<UpstreamLimits> = {},
 ): McpHost {
   const sessions = createSessionSet();
-  const target = { url: options.url, headers: options.headers ?? {} };
+  const target = targetOf(options.url, options.headers ?? {});
   const allLimits = { ...DEFAULT_LIMITS, ...limits };
   return {
     kind: 'upstream',

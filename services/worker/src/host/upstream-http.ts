@@ -7,6 +7,21 @@ export interface UpstreamTarget {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/**
+ * User and password of a URL become the `Authorization` that they stand for: `fetch` takes none in a URL, and says the
+ * whole of it when it refuses. A configured header counts more.
+ */
+export function targetOf(url: string, headers: Readonly<Record<string, string>>): UpstreamTarget {
+  const parsed = new URL(url);
+  if (parsed.username === '' && parsed.password === '') return { url, headers };
+  const login = `${decodeURIComponent(parsed.username)}:${decodeURIComponent(parsed.password)}`;
+  parsed.username = '';
+  parsed.password = '';
+  const isSet = Object.keys(headers).some((name) => name.toLowerCase() === 'authorization');
+  const own = isSet ? {} : { authorization: `Basic ${Buffer.from(login, 'utf8').toString('base64')}` };
+  return { url: parsed.href, headers: { ...own, ...headers } };
+}
+
 /** What the upstream named in its answer to `initialize`. */
 export interface UpstreamState {
   sessionId: string | undefined;
@@ -98,11 +113,16 @@ export function failureText(error: unknown): string {
 export function statusText(response: Response): string {
   const { status } = response;
   if (status >= 300 && status < 400) {
-    const location = response.headers.get('location') ?? 'an unknown place';
+    const location = withoutSecrets(response.headers.get('location') ?? 'an unknown place');
     return `status ${String(status)}: it redirects to ${location}; redirects are not followed, configure that URL`;
   }
   if (status === 401 || status === 403) {
     return `status ${String(status)}: it refuses the configured credentials (headers)`;
   }
   return `status ${String(status)}`;
+}
+
+/** Queries and logins of URLs may hold keys. */
+function withoutSecrets(location: string): string {
+  return location.replace(/[?#].*$/s, '?…').replace(/\/\/[^/@]*@/, '//');
 }
