@@ -1,7 +1,12 @@
-/** `npm run kafka`: a broker for trying things out, in the foreground. Data stays in `.throughline/kafka` until it is removed. */
+/**
+ * `npm run kafka`: a broker for trying things out, in the foreground, with the topics of a prefix, so that
+ * `npm start -- --log kafka://127.0.0.1:9092` runs on it. Data stays in `.throughline/kafka` until it is removed.
+ */
 import path from 'node:path';
 import process from 'node:process';
 import { parseArgs } from 'node:util';
+import { systemClock } from '@throughline/log';
+import { applyTopics } from '@throughline/log/kafka';
 import { startLocalKafka } from '@throughline/testkit/kafka';
 
 const { values } = parseArgs({
@@ -9,6 +14,7 @@ const { values } = parseArgs({
     port: { type: 'string', default: '9092' },
     data: { type: 'string', default: path.join('.throughline', 'kafka') },
     version: { type: 'string' },
+    prefix: { type: 'string', default: 'throughline' },
   },
 });
 
@@ -18,7 +24,13 @@ const kafka = await startLocalKafka({
   dataDir: path.resolve(values.data),
   ...(values.version === undefined ? {} : { version: values.version }),
 });
+// One broker holds one replica. What is there already stays as it is.
+await applyTopics(
+  { brokers: kafka.brokers, clientId: 'throughline-operator', clock: systemClock },
+  { prefix: values.prefix, partitions: 4, replication: 1 },
+);
 process.stdout.write(`Kafka is ready at ${kafka.brokers.join(',')}. Ctrl-C stops it; its data is in ${values.data}.\n`);
+process.stdout.write(`In another terminal: npm start -- --log kafka://${kafka.brokers.join(',')}\n`);
 
 let isStopping = false;
 const stop = (signal: NodeJS.Signals): void => {

@@ -35,6 +35,9 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<b
   });
 }
 
+/** Without one each abort makes an error with a stack, though nobody asks for it. */
+const REASON = 'the deadline has passed, or the caller gave up';
+
 /** An abort signal that fires after `ms` on this clock or with `signal`; `dispose` frees timer and listener. */
 export function deadline(
   clock: Clock,
@@ -44,13 +47,13 @@ export function deadline(
   const controller = new AbortController();
   let expired = false;
   const onAbort = (): void => {
-    controller.abort();
+    controller.abort(REASON);
   };
   const cancel = clock.setTimer(ms, () => {
     expired = true;
-    controller.abort();
+    controller.abort(REASON);
   });
-  if (signal?.aborted) controller.abort();
+  if (signal?.aborted) controller.abort(REASON);
   else signal?.addEventListener('abort', onAbort, { once: true });
   return {
     signal: controller.signal,

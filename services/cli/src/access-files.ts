@@ -6,9 +6,13 @@ import type { Fault } from './faults.ts';
 import { fileProblem } from './file-problem.ts';
 import type { Layer } from './layers.ts';
 import { optionRow } from './option-table.ts';
-import type { OptionName } from './option-table.ts';
+import type { OptionName, OPTIONS } from './option-table.ts';
 import { describeValue } from './resolve-options.ts';
 import type { ResolvedOptions } from './resolve-options.ts';
+
+type NamedFileOption = {
+  [N in OptionName]: (typeof OPTIONS)[N] extends { readonly isPath: true } ? N : never;
+}[OptionName];
 
 export function readTokens(
   layer: Layer,
@@ -29,13 +33,8 @@ export function readSecrets(
   cwd: string,
   faults: Fault[],
 ): readonly Uint8Array[] | null {
-  const given = (['secrets', 'secrets-file'] as const).filter((name) => layer.has(name));
-  const [chosen] = given;
+  const [chosen] = chooseOne(['secrets', 'secrets-file'] as const, layer, faults);
   if (chosen === undefined) return null;
-  if (given.length > 1) {
-    const where = given.map((name) => layer.get(name)?.where ?? '').join(', ');
-    faults.push({ where, problem: 'exclude each other; keep one.' });
-  }
   const text = chosen === 'secrets' ? undefined : readNamedFile(chosen, layer, options, cwd, faults);
   const items = chosen === 'secrets' ? options.secrets : text && contentLines(text).map(({ line }) => line);
   if (items === undefined || typeof items === 'string') return null;
@@ -44,8 +43,9 @@ export function readSecrets(
   return secrets;
 }
 
-function readNamedFile(
-  name: 'auth-tokens-file' | 'secrets-file',
+/** The content of the file that an option names; undefined if it is not set, or cannot be read, which is a fault. */
+export function readNamedFile(
+  name: NamedFileOption,
   layer: Layer,
   options: ResolvedOptions,
   cwd: string,
@@ -59,6 +59,16 @@ function readNamedFile(
     pushProblems(name, [fileProblem(error)], layer, faults);
     return undefined;
   }
+}
+
+/** Those of `names` that are set. More than one is a fault. */
+export function chooseOne<N extends OptionName>(names: readonly N[], layer: Layer, faults: Fault[]): readonly N[] {
+  const given = names.filter((name) => layer.has(name));
+  if (given.length > 1) {
+    const where = given.map((name) => layer.get(name)?.where ?? '').join(', ');
+    faults.push({ where, problem: 'exclude each other; keep one.' });
+  }
+  return given;
 }
 
 function pushProblems(name: OptionName, problems: readonly string[], layer: Layer, faults: Fault[]): void {

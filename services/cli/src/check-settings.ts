@@ -12,16 +12,17 @@ const MAX_PARTITIONS = 256;
 export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
   const where = (name: OptionName): string =>
     describeValue(layer.get(name) ?? { text: '', source: 'default', where: `--${name}` }, false);
-  const { log, retention, refresh, heartbeat, partitions } = options;
+  const { log, lease, retention, refresh, heartbeat, partitions } = options;
   const deadAfter = options['dead-after'];
   const maxSize = options['max-size'];
   if (log?.kind === 'memory' && role !== 'serve')
     faults.push({
       where: where('log'),
-      problem: `other processes cannot see it, so a ${role} on it is alone; use sqlite:<file>.`,
+      problem: `other processes cannot see it, so a ${role} on it is alone; use sqlite:<file> or kafka://<host>:<port>.`,
     });
   if (retention !== undefined && retention < 1000)
     faults.push({ where: where('retention'), problem: 'must be at least 1s.' });
+  if (lease !== undefined && lease < 500) faults.push({ where: where('lease'), problem: 'must be at least 500ms.' });
   if (maxSize !== undefined && maxSize < 16 * 1024 ** 2)
     faults.push({ where: where('max-size'), problem: 'must be at least 16MiB, or one large message would fill it.' });
   if (partitions !== undefined && (partitions < 1 || partitions > MAX_PARTITIONS))
@@ -36,6 +37,25 @@ export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions
       where: where('heartbeat'),
       problem: `must be at most half of --dead-after (${formatDuration(deadAfter)}), or living workers count as gone.`,
     });
+}
+
+/**
+ * On Kafka a gateway needs a secret from its configuration: kept in a topic, everybody who may read that could forge
+ * session ids. `serve` on a broker of this machine is a trial, and makes one for itself.
+ */
+export function checkSecrets(role: Role, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
+  const { log } = options;
+  if (log?.kind !== 'kafka' || role === 'worker' || layer.has('secrets') || layer.has('secrets-file')) return;
+  if (
+    role === 'serve' &&
+    log.brokers.every((broker) => isLoopback(broker.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')))
+  )
+    return;
+  faults.push({
+    where: '--secrets-file',
+    problem:
+      'a gateway on Kafka needs a secret that signs session ids, the same on every gateway; make one with `throughline secret new > throughline.secrets` and set --secrets-file throughline.secrets, or THROUGHLINE_SECRETS.',
+  });
 }
 
 /** Whoever reaches an address without tokens can call every tool, so that has to be said out loud. */

@@ -31,5 +31,6 @@ export function formatAddress(address: Address): string {
 }
 
 export function formatLog(location: LogLocation): string {
-  return location.kind === 'memory' ? 'memory:' : `sqlite:${location.file}`;
+  if (location.kind === 'memory') return 'memory:';
+  return location.kind === 'sqlite' ? `sqlite:${location.file}` : `kafka://${location.brokers.join(',')}`;
 }

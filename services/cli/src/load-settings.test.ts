@@ -58,7 +58,7 @@ describe('layers', () => {
     const settings = load('serve --listen 127.0.0.1:21', environment);
     expect(settings.gateway.listen.port).toBe(21);
     expect(settings.gateway.admin?.port).toBe(12);
-    expect(settings.log).toEqual({
+    expect(settings.log).toMatchObject({
       location: { kind: 'memory' },
       retentionMs: 10_800_000,
       maxBytes: 4 * 1024 ** 3,
@@ -132,7 +132,7 @@ describe('faults', () => {
       'throughline.yaml',
       'lisen: x\nlimits:\n  maxBody: 4 parsecs\n  drian: 1s\nservers: { A: { stdio: x, modul: y } }\n',
     );
-    const all = faults('serve --log kafka://b:9092 --retention 24 --what', {
+    const all = faults('serve --log kafka:b:9092 --retention 24 --what', {
       THROUGHLINE_LISTEN: '8080',
       THROUGHLINE_LOGLEVEL: 'debug',
       PATH: '/bin',
@@ -143,7 +143,7 @@ describe('faults', () => {
       'throughline.yaml: lisen: no such setting. Did you mean listen?',
       'throughline.yaml: limits.drian: no such setting. Did you mean limits.drain?',
       'THROUGHLINE_LISTEN "8080": must be host:port',
-      '--log "kafka://b:9092": this version has no Kafka driver',
+      '--log "kafka:b:9092": must name brokers and nothing else',
       '--retention "24": must be a duration with its unit',
       'throughline.yaml: limits.maxBody "4 parsecs": must be a size',
       'throughline.yaml: servers.A: a server name is 1 to 63 lower-case letters',

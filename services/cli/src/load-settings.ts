@@ -6,11 +6,12 @@ import type { LogLevel } from '@throughline/telemetry/pino';
 import { WorkerConfigSchema } from '@throughline/worker/config';
 import type { z } from 'zod';
 import { readSecrets, readTokens } from './access-files.ts';
-import { checkExposure, checkTogether } from './check-settings.ts';
+import { checkExposure, checkSecrets, checkTogether } from './check-settings.ts';
 import { ConfigError } from './faults.ts';
 import type { Fault } from './faults.ts';
 import { errorCode, fileProblem } from './file-problem.ts';
 import { formatDuration, formatSize } from './format-value.ts';
+import { resolveKafka } from './kafka-settings.ts';
 import { mergeLayers } from './layers.ts';
 import type { Layer, RawValue } from './layers.ts';
 import { OPTION_NAMES, optionRow } from './option-table.ts';
@@ -20,6 +21,7 @@ import { readConfigFile } from './read-config-file.ts';
 import type { FileLayer } from './read-config-file.ts';
 import { readEnvironment } from './read-environment.ts';
 import type { Environment } from './read-environment.ts';
+import { refreshWithin } from './refresh-within.ts';
 import { defaultLayer, describeValue, resolveOptions } from './resolve-options.ts';
 import type { ResolvedOptions } from './resolve-options.ts';
 import { resolveServers } from './server-settings.ts';
@@ -35,8 +37,9 @@ export interface SettingsSources {
 }
 
 const DEFAULT_FILE = 'throughline.yaml';
+/** In the folder that a log file is in by default. */
+const LOCAL_SECRET_FILE = '.throughline/secrets';
 const SECRETLESS_GATEWAY = GatewayConfigSchema.omit({ secrets: true });
-const REFRESH_SHARE = 4;
 
 /** Throws {@link ConfigError}. */
 export function loadSettings(sources: SettingsSources, role: Role): Settings {
@@ -55,6 +58,7 @@ export function loadSettings(sources: SettingsSources, role: Role): Settings {
   const servers = resolveServers({ layer, options, file, cwd, demoModule }, faults);
   const tokens = readTokens(layer, options, cwd, faults);
   const secrets = readSecrets(layer, options, cwd, faults);
+  const kafka = resolveKafka(layer, options, cwd, faults);
   const gateway = parseRole(
     SECRETLESS_GATEWAY,
     'gateway',
@@ -70,6 +74,7 @@ export function loadSettings(sources: SettingsSources, role: Role): Settings {
     faults,
   );
   checkTogether(role, layer, options, faults);
+  checkSecrets(role, layer, options, faults);
   const warnings = checkExposure(role, layer, options, tokens !== null, faults);
   if (faults.length > 0 || gateway === undefined || worker === undefined || options.log === undefined)
     throw new ConfigError(faults);
@@ -79,8 +84,12 @@ export function loadSettings(sources: SettingsSources, role: Role): Settings {
       retentionMs: options.retention ?? 0,
       maxBytes: options['max-size'] ?? 0,
       partitions: options.partitions ?? 0,
+      leaseMs: options.lease ?? null,
+      isRetentionSet: layer.get('retention')?.source !== 'default',
+      kafka,
     },
     secrets,
+    localSecretFile: path.resolve(cwd, LOCAL_SECRET_FILE),
     gateway,
     worker,
     serverOrigin: servers.origin,
@@ -130,11 +139,10 @@ function fieldsOf(role: 'gateway' | 'worker', options: ResolvedOptions): Record<
   return fields;
 }
 
-/** An idle stream must get a new id well before the record that its cursor names is evicted. */
 function refreshField(options: ResolvedOptions): Record<string, unknown> {
   if (options.refresh !== undefined || options.retention === undefined) return {};
   const byDefault = SECRETLESS_GATEWAY.shape.refreshMs.parse(undefined);
-  return { refreshMs: Math.max(100, Math.min(byDefault, Math.floor(options.retention / REFRESH_SHARE))) };
+  return { refreshMs: refreshWithin(byDefault, options.retention) };
 }
 
 function namesOf(servers: Readonly<Record<string, unknown>>): string[] {

@@ -59,11 +59,25 @@ describe('parseValue', () => {
     expect(isRefused('address', 'off')).toBe(true);
   });
 
-  it('[CLI-VALUES] a log is memory: or sqlite: with a file, and Kafka is refused by name', () => {
+  it('[CLI-VALUES] a log is memory:, sqlite: with a file, or kafka: with brokers and nothing else', () => {
     expect(accept('log', 'memory:')).toEqual({ kind: 'memory' });
     expect(accept('log', 'sqlite:a/b.db')).toEqual({ kind: 'sqlite', file: 'a/b.db' });
     expect(accept('log', 'sqlite:')).toMatch(/names no file/);
-    expect(accept('log', 'kafka://b1:9092')).toMatch(/no Kafka driver/);
+    expect(accept('log', 'kafka://b1:9092')).toEqual({ kind: 'kafka', brokers: ['b1:9092'] });
+    expect(accept('log', 'kafka://b1,[::1]:9093,10.0.0.7')).toEqual({
+      kind: 'kafka',
+      brokers: ['b1:9092', '[::1]:9093', '10.0.0.7:9092'],
+    });
+    expect(accept('log', 'kafka://user:pw@b1:9092')).toMatch(/no user or password.*--kafka-password-file/);
+    for (const wrong of [
+      'kafka:',
+      'kafka://',
+      'kafka:b1:9092',
+      'kafka://b1:9092/prefix',
+      'kafka://b1:0',
+      'kafka://b1,,b2',
+    ])
+      expect(accept('log', wrong)).toMatch(/write for example kafka:\/\/127\.0\.0\.1:9092/);
     expect(isRefused('log', 'log.db')).toBe(true);
   });
 

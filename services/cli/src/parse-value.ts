@@ -6,7 +6,11 @@ export interface Address {
   readonly port: number;
 }
 
-export type LogLocation = { readonly kind: 'memory' } | { readonly kind: 'sqlite'; readonly file: string };
+export type LogLocation =
+  | { readonly kind: 'memory' }
+  | { readonly kind: 'sqlite'; readonly file: string }
+  /** `brokers`: `host:port` each. */
+  | { readonly kind: 'kafka'; readonly brokers: readonly string[] };
 
 export interface ValueOfKind {
   readonly address: Address;
@@ -25,6 +29,7 @@ export interface ValueOfKind {
 
 export type Parsed<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly problem: string };
 
+const KAFKA_PORT = 9092;
 const MS = new Map([
   ['ms', 1],
   ['s', 1000],
@@ -91,11 +96,25 @@ function parseLog(text: string): Parsed<LogLocation> {
       ? fault('names no file; write for example sqlite:.throughline/log.db')
       : ok({ kind: 'sqlite', file });
   }
-  if (text.startsWith('kafka:'))
-    return fault(
-      'this version has no Kafka driver; use sqlite:<file>, which processes of one machine can share, or memory:',
-    );
-  return fault('must be memory: or sqlite:<file>, for example sqlite:.throughline/log.db');
+  if (text.startsWith('kafka:')) return parseKafka(text);
+  return fault('must be kafka://<host>:<port>, sqlite:<file> or memory:, for example sqlite:.throughline/log.db');
+}
+
+function parseKafka(text: string): Parsed<LogLocation> {
+  const EXAMPLE = 'write for example kafka://127.0.0.1:9092 or kafka://b1:9092,b2:9092';
+  const list = /^kafka:\/\/(?<list>[^/?#]+)\/?$/.exec(text)?.groups?.['list'];
+  if (list === undefined)
+    return fault(`must name brokers and nothing else; ${EXAMPLE}. The prefix of topics is --prefix`);
+  if (list.includes('@')) return fault('must hold no user or password; set --kafka-username and --kafka-password-file');
+  const brokers: string[] = [];
+  for (const item of list.split(',')) {
+    const broker = /:\d+$/.test(item.replace(/^\[.*\]/, '')) ? item : `${item}:${KAFKA_PORT}`;
+    const parsed = parseAddress(broker);
+    if (!parsed.ok || parsed.value.port === 0)
+      return fault(`names ${JSON.stringify(item)}, which is no broker; ${EXAMPLE}`);
+    brokers.push(broker);
+  }
+  return ok({ kind: 'kafka', brokers });
 }
 
 function parseDuration(text: string): Parsed<number> {

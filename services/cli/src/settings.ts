@@ -11,12 +11,47 @@ export interface LogSettings {
   readonly retentionMs: number;
   readonly maxBytes: number;
   readonly partitions: number;
+  /** Null: as the driver says. */
+  readonly leaseMs: number | null;
+  /** Where nobody set it, what a log holds is no broken promise. */
+  readonly isRetentionSet: boolean;
+  readonly kafka: KafkaSettings;
 }
+
+/** How to reach the brokers; without meaning on another log. */
+export interface KafkaSettings {
+  readonly prefix: string;
+  /** Null: no TLS. Texts in PEM. */
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string } | null;
+  readonly login: KafkaLogin | null;
+  /** Null: by role. */
+  readonly clientId: string | null;
+}
+
+export type KafkaLogin =
+  | {
+      readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+      readonly username: string;
+      readonly password: string;
+    }
+  | { readonly mechanism: 'oauthbearer'; readonly source: TokenSource };
+
+export type TokenSource =
+  | { readonly kind: 'file'; readonly file: string }
+  | {
+      readonly kind: 'client-credentials';
+      readonly url: string;
+      readonly clientId: string;
+      readonly clientSecret: string;
+      readonly scope: string | null;
+    };
 
 export interface Settings {
   readonly log: LogSettings;
-  /** Null: the secret that the log itself keeps. */
+  /** Null: the one that an embedded log keeps, or that {@link Settings.localSecretFile} names. */
   readonly secrets: readonly Uint8Array[] | null;
+  /** For a trial on a broker of this machine: made if it is not there. */
+  readonly localSecretFile: string;
   readonly gateway: Omit<GatewayConfig, 'secrets'>;
   readonly worker: WorkerConfig;
   readonly serverOrigin: ServerOrigin;

@@ -112,6 +112,24 @@ describe('startRole', () => {
     expect(told).toEqual([tools]);
   });
 
+  it('[CLI-KAFKA-RETENTION] a log that holds less than was asked for is warned about, and decides how often idle streams are refreshed', async () => {
+    const { role, settings } = settingsOf('gateway --retention 24h');
+    const { parts } = fakeParts();
+    const warned: unknown[] = [];
+    const refreshed: number[] = [];
+    const logger = { ...silentLogger, warn: (message: string, fields?: unknown) => warned.push([message, fields]) };
+    const watching: Parts = {
+      ...parts,
+      startGateway: async (config, deps) => {
+        refreshed.push(config.refreshMs);
+        return await parts.startGateway(config, deps);
+      },
+    };
+    await startRole(role, settings, watching, { ...telemetry, logger: { ...logger, child: () => logger } }, NEVER);
+    expect(warned).toEqual([['log.retention-short', { promisedMs: 86_400_000, heldMs: 60_000 }]]);
+    expect(refreshed).toEqual([15_000]);
+  });
+
   it('[CLI-START-CLEAN] whichever step fails, what was started is stopped and the fault is the one reported', async () => {
     const steps = ['log', 'host default', 'probe default', 'gateway', 'worker'];
     for (const [index, failing] of steps.entries()) {

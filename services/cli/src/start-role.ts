@@ -10,7 +10,9 @@ import { HostError } from '@throughline/worker/host';
 import type { McpHost, ToolTraits } from '@throughline/worker/host';
 import { describeStart } from './describe-start.ts';
 import { readEmbeddedSecret } from './embedded-secret.ts';
+import { readLocalSecret } from './local-secret.ts';
 import type { Role } from './option-table.ts';
+import { refreshWithin } from './refresh-within.ts';
 import type { LogSettings, Settings } from './settings.ts';
 import { StopStack } from './stop-stack.ts';
 import type { StopOptions } from './stop-stack.ts';
@@ -28,7 +30,7 @@ export interface StartedGateway extends Stoppable {
 export interface Parts {
   readonly clock: Clock;
   readonly random: Random;
-  openLog(settings: LogSettings): Promise<Log>;
+  openLog(settings: LogSettings, by: { readonly role: Role; readonly logger: Logger }): Promise<Log>;
   /** Does no I/O. */
   createHost(name: string, server: ServerConfig, logger: Logger): McpHost;
   /** Starts the server once, and learns its tools. Rejects with what to do if it does not answer, and when `signal` aborts. */
@@ -104,11 +106,14 @@ async function startAll(
 ): Promise<Running> {
   const { clock, random } = parts;
   const { logger, metrics } = telemetry;
-  const log = await parts.openLog(settings.log);
+  const log = await parts.openLog(settings.log, { role, logger });
   stack.push(() => log.close());
   const common = { log, clock, random, metrics };
+  const { retentionMs } = log.description;
+  if (settings.log.isRetentionSet && retentionMs < settings.log.retentionMs)
+    logger.warn('log.retention-short', { promisedMs: settings.log.retentionMs, heldMs: retentionMs });
 
-  const secrets = role === 'worker' ? [] : (settings.secrets ?? [await readEmbeddedSecret(log, random)]);
+  const secrets = role === 'worker' ? [] : (settings.secrets ?? (await makeSecrets(settings, log, random)));
   const workerLogger = logger.child({ role: 'worker' });
   const hosts = new Map<string, McpHost>();
   const tools = new Map<string, ReadonlyMap<string, ToolTraits>>();
@@ -131,7 +136,11 @@ async function startAll(
   let gateway: StartedGateway | undefined;
   if (role !== 'worker') {
     gateway = await parts.startGateway(
-      { ...settings.gateway, secrets: secrets.map((secret) => new Uint8Array(secret)) },
+      {
+        ...settings.gateway,
+        refreshMs: refreshWithin(settings.gateway.refreshMs, retentionMs),
+        secrets: secrets.map((secret) => new Uint8Array(secret)),
+      },
       { ...common, logger: logger.child({ role: 'gateway' }), renderMetrics: () => telemetry.renderMetrics() },
     );
     // Before the worker, so that it is stopped after it: answers of calls that finish in the drain reach their clients.
@@ -142,6 +151,12 @@ async function startAll(
     stack.push(stopOf(worker));
   }
   return { ready: describeStart(role, settings, gateway), stop: (options) => stack.stop(options) };
+}
+
+async function makeSecrets(settings: Settings, log: Log, random: Random): Promise<readonly Uint8Array[]> {
+  return settings.log.location.kind === 'kafka'
+    ? readLocalSecret(settings.localSecretFile)
+    : [await readEmbeddedSecret(log, random)];
 }
 
 function stopOf(part: Stoppable): (options: StopOptions) => Promise<void> {

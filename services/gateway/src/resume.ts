@@ -78,7 +78,7 @@ async function resumeAt(context: GatewayContext, options: Resume, cursor: EventI
   // Without its attachment this connection would not see that a newer one has the stream.
   const lost = new AbortController();
   attaching.catch(() => {
-    lost.abort();
+    lost.abort('the attachment failed');
   });
   countResume(context, 'resumed');
   return new SseStream(context, {

@@ -1,0 +1,81 @@
+/** The only place where a log driver is named. */
+import { existsSync, mkdirSync } from 'node:fs';
+import path from 'node:path';
+import type { Log } from '@throughline/log';
+import { systemClock } from '@throughline/log';
+import { openKafkaLog } from '@throughline/log/kafka';
+import type { KafkaClientOptions, KafkaSasl } from '@throughline/log/kafka';
+import { createMemoryLog } from '@throughline/log/memory';
+import { openSqliteLog } from '@throughline/log/sqlite';
+import type { Logger } from '@throughline/telemetry';
+import { StartError } from './faults.ts';
+import { fetchKafkaToken } from './fetch-kafka-token.ts';
+import type { KafkaLogin, LogSettings } from './settings.ts';
+
+export interface LogUser {
+  /** Who speaks to the brokers: `client.id` is `throughline-<role>` unless it is set. */
+  readonly role: string;
+  readonly logger: Logger;
+}
+
+/** Time without renewal after which a process that shares the log loses its partitions. */
+const EMBEDDED_LEASE_MS = 3000;
+
+/** Errors: `LogError`; {@link StartError} if the folder of a log file cannot be made. */
+export async function openLog(settings: LogSettings, by: LogUser): Promise<Log> {
+  const { location, retentionMs, maxBytes, partitions } = settings;
+  if (location.kind === 'kafka')
+    return await openKafkaLog({
+      ...kafkaClient(settings, location.brokers, by),
+      prefix: settings.kafka.prefix,
+      retentionMs,
+      ...(settings.leaseMs === null ? {} : { sessionTimeoutMs: settings.leaseMs }),
+    });
+  const leaseMs = settings.leaseMs ?? EMBEDDED_LEASE_MS;
+  if (location.kind === 'memory')
+    return createMemoryLog({ clock: systemClock, partitions, retentionMs, maxBytes, leaseMs });
+  const file = path.resolve(location.file);
+  try {
+    makeFolder(path.dirname(file));
+  } catch (error) {
+    throw new StartError(
+      `The folder of the log, ${path.dirname(file)}, cannot be made. Choose another one with --log sqlite:<file>.`,
+      error,
+    );
+  }
+  return openSqliteLog({ file, partitions, retentionMs, maxBytes, leaseMs });
+}
+
+/** Like `mkdirSync` with `recursive`, which never returns on file systems that refuse folders with ENOENT (/proc). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  const parent = path.dirname(folder);
+  if (parent !== folder) makeFolder(parent);
+  try {
+    mkdirSync(folder);
+  } catch (error) {
+    // Another process that starts at the same time may have been first.
+    if (!existsSync(folder)) throw error;
+  }
+}
+
+/** How to reach the cluster, for whatever speaks to it. */
+export function kafkaClient(settings: LogSettings, brokers: readonly string[], by: LogUser): KafkaClientOptions {
+  const { tls, login, clientId } = settings.kafka;
+  return {
+    brokers,
+    clientId: clientId ?? `throughline-${by.role}`,
+    clock: systemClock,
+    ...(tls === null ? {} : { ssl: tls }),
+    ...(login === null ? {} : { sasl: toSasl(login) }),
+    onLog: ({ level, message, fields }) => {
+      by.logger[level](`kafka: ${message}`, fields);
+    },
+  };
+}
+
+function toSasl(login: KafkaLogin): KafkaSasl {
+  if (login.mechanism !== 'oauthbearer') return login;
+  const { source } = login;
+  return { mechanism: login.mechanism, token: () => fetchKafkaToken(source) };
+}
