@@ -9,7 +9,7 @@ export { nextNumbering, startNumbering } from './numbering.ts';
 export type { Numbering } from './numbering.ts';
 export { RequestLedger } from './requests.ts';
 export type { RequestState } from './requests.ts';
-export { answerRefusal, decideAnchor, decideOpening } from './resumption.ts';
+export { answerRefusal, decideAnchor, decideOpening, decideOwnCursor } from './resumption.ts';
 export type { AnchorDecision, AnchorFinding, Opening, RefusalAnswer, ResumeRequest } from './resumption.ts';
 export { decideTakeover, MAX_ATTEMPTS } from './takeover.ts';
 export type { Effects, TakeoverAction, TakeoverFacts } from './takeover.ts';

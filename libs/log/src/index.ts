@@ -14,6 +14,8 @@ export type {
   ReadBatch,
   ReadOptions,
 } from './port.ts';
+export { readRange } from './read-range.ts';
+export type { ReadRangeOptions } from './read-range.ts';
 export { systemClock, systemRandom } from './system.ts';
 export { openView } from './view.ts';
 export type { View, ViewOptions } from './view.ts';

@@ -160,12 +160,13 @@ export class Meta {
     return this.#epoch;
   }
 
-  /** Appends a candidate that follows `previous`; it counts if that is in force at its place. */
-  async proposeEpoch(random: Random, previous: Epoch | null, reason: string): Promise<void> {
+  /** Appends a candidate that follows `previous`; it counts if that is in force at its place. Resolves with its name. */
+  async proposeEpoch(random: Random, previous: Epoch | null, reason: string): Promise<Epoch> {
     const token = makeEpoch(random.bytes(EPOCH_LENGTH));
     const { clusterId } = this.#log.description;
     const value = JSON.stringify({ token, previous, clusterId, reason, atMs: this.#clock.wallMs() });
     await this.#log.append(META, [makeRecord('epoch', META_KEY.epoch(token), value, {})]);
+    return token;
   }
 
   #apply(key: string, record: LogRecord): void {

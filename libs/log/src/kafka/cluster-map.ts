@@ -2,7 +2,8 @@
 import { sleep } from '../clock.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
-import { isPassing, KafkaFailure } from './kafka-failure.ts';
+import type { Courtesy } from './courtesy.ts';
+import { brokerFailure, isDenial, isPassing, KafkaFailure } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
 import { parseBrokers } from './options.ts';
 import type { WireCall } from './wire/call.ts';
@@ -14,8 +15,8 @@ export interface ClusterMap {
   leaderOf(topic: string, partition: number): Promise<Address>;
   /** Says that a leader is not where it was. */
   forget(topic: string): void;
-  /** Fresh metadata of topics. */
-  metadata(topics: readonly string[]): Promise<ClusterMetadata>;
+  /** Fresh metadata of topics; with what this process may do with them, if that is asked for. */
+  metadata(topics: readonly string[], asksRights?: boolean): Promise<ClusterMetadata>;
   /** Any request that every broker answers, or that is forwarded to the controller. */
   callAny<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
   callController<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
@@ -25,7 +26,8 @@ export interface ClusterMap {
 const METADATA_TIMEOUT_MS = 5000;
 /** A topic is not asked for more often, however many readers miss its leader. */
 const LEAST_AGE_MS = 100;
-const MAX_AGE_MS = 5 * 60_000;
+/** A leader that is cut off from the cluster, but not from us, answers reads as ever: nothing else shows that it was replaced. */
+const MAX_AGE_MS = 30_000;
 
 interface Leaders {
   readonly atMs: number;
@@ -33,7 +35,7 @@ interface Leaders {
   isStale: boolean;
 }
 
-export function createClusterMap(options: KafkaClientOptions): ClusterMap {
+export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtesy): ClusterMap {
   const { clock } = options;
   const seeds = parseBrokers(options.brokers);
   const closing = new AbortController();
@@ -50,7 +52,7 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
     const all = [...seeds, ...known.filter((a) => !seeds.some((b) => a.host === b.host && a.port === b.port))];
     const address = all[turn++ % all.length];
     if (address === undefined) throw new TypeError('no brokers');
-    connection = openConnection(options, address);
+    connection = openConnection(options, address, courtesy);
     return connection;
   };
 
@@ -58,18 +60,21 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
   const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
+      const used = connection ?? nextConnection();
       try {
-        return await (connection ?? nextConnection()).call(call, timeoutMs);
+        return await used.call(call, timeoutMs);
       } catch (error) {
-        connection?.destroy();
-        connection = null;
-        if (closing.signal.aborted || !isPassing(error) || attempt >= seeds.length + nodes.size) throw error;
+        // The first of several requests on it that fails throws it away, and not the one that took its place.
+        used.destroy();
+        if (connection === used) connection = null;
+        const failure = closing.signal.aborted ? error : asBroken(error);
+        if (closing.signal.aborted || !isPassing(failure) || attempt >= seeds.length + nodes.size) throw failure;
       }
     }
   };
 
-  const metadata = async (names: readonly string[]): Promise<ClusterMetadata> => {
-    const answer = await callAny(metadataCall(names), METADATA_TIMEOUT_MS);
+  const metadata: ClusterMap['metadata'] = async (names, asksRights) => {
+    const answer = await callAny(metadataCall(names, asksRights), METADATA_TIMEOUT_MS);
     if (answer.brokers.length > 0) nodes = new Map(answer.brokers.map((broker) => [broker.node, broker]));
     controllerNode = answer.controller;
     for (const { error, name, partitions } of answer.topics) {
@@ -89,8 +94,13 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       if (known !== undefined) {
         const ageMs = clock.monoMs() - known.atMs;
         if (ageMs < LEAST_AGE_MS) await sleep(clock, LEAST_AGE_MS - ageMs, closing.signal);
+        // Another broker: one that is cut off from the cluster would say for ever what it said last.
+        nextConnection();
       }
-      await metadata([topic]);
+      const answer = await metadata([topic]);
+      const denied = answer.topics.find(({ name, error }) => name === topic && isDenial(error));
+      if (denied !== undefined)
+        throw brokerFailure('Metadata', denied.error, { resource: 'topic', name: topic, operation: 'Describe' });
       const leaders = topics.get(topic);
       if (leaders === undefined || leaders.isStale)
         throw new KafkaFailure('no-leader', `the cluster knows no topic ${topic}`);
@@ -127,7 +137,7 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       if (controllerNode < 0) await metadata([]);
       const address = nodes.get(controllerNode);
       if (address === undefined) return await callAny(call, timeoutMs);
-      const own = openConnection(options, address);
+      const own = openConnection(options, address, courtesy);
       try {
         return await own.call(call, timeoutMs);
       } finally {
@@ -140,4 +150,11 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       connection = null;
     },
   };
+}
+
+/** A connection that was closed under a request, because another request on it had failed, is a broken one. */
+function asBroken(error: unknown): unknown {
+  if (!(error instanceof KafkaFailure) || error.kind !== 'closed') return error;
+  const { message, wasSent } = error;
+  return new KafkaFailure('connection', message, { wasSent, cause: error });
 }
