@@ -5,7 +5,7 @@ import path from 'node:path';
 import { formatEventId, parseEventId } from '@throughline/protocol';
 import { startLocalKafka } from '@throughline/testkit/kafka';
 import type { LocalKafka } from '@throughline/testkit/kafka';
-import { describeAnswer, within } from '@throughline/testkit/processes';
+import { describeAnswer, waitUntil, within } from '@throughline/testkit/processes';
 import type { HttpAnswer, RawClient } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, describe, expect, inject, it, onTestFailed } from 'vitest';
 import { connectSoon, cutPartition, openBrokenWorld, resumeSoon } from './broken-world.ts';
@@ -195,6 +195,28 @@ describe.skipIf(!isInLane)('a broken history on Kafka', () => {
       await within('the old stream', old.closed, 30_000);
       expect(progressOf(old)).toEqual([2, 3]);
       expect(await world.epochs()).toHaveLength(1);
+    },
+  );
+
+  it(
+    '[WRK-LAG] [KAFKA-COMMIT] the lag that Kafka shows is work to do: 1 or more while a request is open, else 0',
+    { timeout: LONG_MS },
+    async () => {
+      await using world = await open();
+      const [url = ''] = world.urls();
+      const client = await connectSoon(url);
+      await waitUntil('no lag', async () => (await world.lag()) === 0, 60_000);
+      const call = await client.callTool(url, 'countdown', { from: 100_000, intervalMs: 200 });
+      await waitUntil('a lag', async () => (await world.lag()) > 0, 60_000);
+      await within(
+        'many requests that are answered',
+        Promise.all(Array.from({ length: 5 }, () => client.callTool(url, 'countdown', { from: 1, intervalMs: 1 }))),
+        60_000,
+      );
+      await waitUntil('a lag from the lowest open request on', async () => (await world.lag()) >= 6, 60_000);
+      call.cut();
+      await client.end(url);
+      await waitUntil('no lag any more', async () => (await world.lag()) === 0, 60_000);
     },
   );
 });

@@ -24,6 +24,8 @@ export interface BrokenWorld extends AsyncDisposable {
   /** Resolves when the marks tell of everything that lies in both topics now. */
   marked(): Promise<void>;
   ends(topic: Broken): Promise<readonly number[]>;
+  /** As Kafka's own tools show it: ends of inbound less what the group of the workers committed. */
+  lag(): Promise<number>;
   recreate(topics: readonly Broken[]): Promise<void>;
   logs(): string;
 }
@@ -94,6 +96,16 @@ export async function openBrokenWorld(kafka: LocalKafka): Promise<BrokenWorld> {
       }),
     ends: (topic) =>
       withLog((log) => Promise.all(partitions.map(async (partition) => (await log.bounds({ topic, partition })).end))),
+    async lag() {
+      await admin.connect();
+      const topic = `${prefix}.inbound`;
+      const [offsets] = await admin.fetchOffsets({ groupId: `${prefix}.workers`, topics: [topic] });
+      const ends = await admin.fetchTopicOffsets(topic);
+      return ends.reduce((sum, { partition, high }) => {
+        const committed = offsets?.partitions.find((each) => each.partition === partition)?.offset ?? '0';
+        return sum + Number(high) - Math.max(0, Number(committed));
+      }, 0);
+    },
     async recreate(topics) {
       await admin.connect();
       await admin.deleteTopics({ topics: topics.map((topic) => `${prefix}.${topic}`) });
