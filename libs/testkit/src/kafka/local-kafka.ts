@@ -53,7 +53,10 @@ const run = promisify(execFile);
 
 /** Needs Java 17. Rejects with what the broker wrote when it is not ready in time. */
 export async function startLocalKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const jars = await findKafkaJars(options.version ?? KAFKA_VERSION);
+  const version = options.version ?? KAFKA_VERSION;
+  const jars = await findKafkaJars(version);
+  // Before Kafka 3.9 the members of the quorum stand in the settings.
+  const hasFixedQuorum = /^3\.[0-8]\./.test(version);
   const isScratch = options.dataDir === undefined;
   const folder = options.dataDir ?? mkdtempSync(path.join(tmpdir(), 'throughline-kafka-'));
   mkdirSync(folder, { recursive: true });
@@ -64,12 +67,21 @@ export async function startLocalKafka(options: LocalKafkaOptions = {}): Promise<
     extra.set(name, { protocol, port: await findFreePort() });
   const data = path.join(folder, 'data');
   const file = path.join(folder, 'server.properties');
-  writeFileSync(file, render(makeProperties(data, port, controllerPort, extra, options.overrides ?? {})));
+  writeFileSync(
+    file,
+    render({
+      ...makeProperties(data, port, controllerPort, extra, options.overrides ?? {}),
+      ...(hasFixedQuorum ? { 'controller.quorum.voters': `1@${HOST}:${controllerPort}` } : {}),
+    }),
+  );
   // First, since Kafka 3.9 brings another logger, which says nothing without a configuration.
   const classPath = [path.join(jars, 'slf4j-simple-1.7.36.jar'), path.join(jars, '*')].join(path.delimiter);
   if (!existsSync(path.join(data, 'meta.properties'))) {
     const { stdout } = await run('java', javaArgs(128, classPath, ['kafka.tools.StorageTool', 'random-uuid']));
-    const format = ['kafka.tools.StorageTool', 'format', '--standalone', '-t', stdout.trim(), '-c', file];
+    const format = [
+      ...['kafka.tools.StorageTool', 'format', ...(hasFixedQuorum ? [] : ['--standalone'])],
+      ...['-t', stdout.trim(), '-c', file],
+    ];
     await run('java', javaArgs(128, classPath, format));
   }
 

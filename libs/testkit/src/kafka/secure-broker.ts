@@ -34,7 +34,7 @@ export interface PasswordLogin {
 }
 
 export const SESSION_MS = 2000;
-const SHELL_MS = 120_000;
+const SHELL_MS = 280_000;
 const run = promisify(execFile);
 
 export function passwordOf(user: string): string {
