@@ -18,6 +18,11 @@ export interface LogUser {
   readonly logger: Logger;
 }
 
+/**
+ * What a cluster does not take is given up before those who wait for the ack give up: so they hear whether it was
+ * certainly not stored, and whoever called is told to try again instead of that it may have run.
+ */
+const GIVE_UP_EARLIER = 0.75;
 /** Time without renewal after which a process that shares the log loses its partitions. */
 const EMBEDDED_LEASE_MS = 3000;
 
@@ -30,6 +35,7 @@ export async function openLog(settings: LogSettings, by: LogUser): Promise<Log> 
       prefix: settings.kafka.prefix,
       roles: rolesOf(by.role),
       retentionMs,
+      appendTimeoutMs: Math.floor(settings.appendTimeoutMs * GIVE_UP_EARLIER),
       ...(settings.leaseMs === null ? {} : { sessionTimeoutMs: settings.leaseMs }),
     });
   const leaseMs = settings.leaseMs ?? EMBEDDED_LEASE_MS;

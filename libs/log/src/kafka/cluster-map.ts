@@ -26,7 +26,8 @@ export interface ClusterMap {
 const METADATA_TIMEOUT_MS = 5000;
 /** A topic is not asked for more often, however many readers miss its leader. */
 const LEAST_AGE_MS = 100;
-const MAX_AGE_MS = 5 * 60_000;
+/** A leader that is cut off from the cluster, but not from us, answers reads as ever: nothing else shows that it was replaced. */
+const MAX_AGE_MS = 30_000;
 
 interface Leaders {
   readonly atMs: number;
@@ -59,12 +60,15 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
   const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
+      const used = connection ?? nextConnection();
       try {
-        return await (connection ?? nextConnection()).call(call, timeoutMs);
+        return await used.call(call, timeoutMs);
       } catch (error) {
-        connection?.destroy();
-        connection = null;
-        if (closing.signal.aborted || !isPassing(error) || attempt >= seeds.length + nodes.size) throw error;
+        // The first of several requests on it that fails throws it away, and not the one that took its place.
+        used.destroy();
+        if (connection === used) connection = null;
+        const failure = closing.signal.aborted ? error : asBroken(error);
+        if (closing.signal.aborted || !isPassing(failure) || attempt >= seeds.length + nodes.size) throw failure;
       }
     }
   };
@@ -90,6 +94,8 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
       if (known !== undefined) {
         const ageMs = clock.monoMs() - known.atMs;
         if (ageMs < LEAST_AGE_MS) await sleep(clock, LEAST_AGE_MS - ageMs, closing.signal);
+        // Another broker: one that is cut off from the cluster would say for ever what it said last.
+        nextConnection();
       }
       const answer = await metadata([topic]);
       const denied = answer.topics.find(({ name, error }) => name === topic && isDenial(error));
@@ -144,4 +150,11 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
       connection = null;
     },
   };
+}
+
+/** A connection that was closed under a request, because another request on it had failed, is a broken one. */
+function asBroken(error: unknown): unknown {
+  if (!(error instanceof KafkaFailure) || error.kind !== 'closed') return error;
+  const { message, wasSent } = error;
+  return new KafkaFailure('connection', message, { wasSent, cause: error });
 }

@@ -1,15 +1,16 @@
 /** The log on a Kafka cluster, as callers see it. */
 import { checkAppend, checkPosition, checkRef } from '../check-append.ts';
 import { LogError } from '../errors.ts';
-import type { JoinOptions, Log, LogDescription, PartitionRef } from '../port.ts';
+import type { Log, LogDescription, PartitionRef } from '../port.ts';
 import { DEFAULT_READ_BYTES } from '../record-size.ts';
 import { createAppender } from './appender.ts';
 import { checkTopics } from './check-topics.ts';
 import { createClusterMap } from './cluster-map.ts';
+import { fetchCommitted } from './committed-offsets.ts';
 import { createCourtesy } from './courtesy.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
-import type { GroupHandle, KafkaMembership } from './group-member.ts';
+import type { GroupHandle } from './group-member.ts';
 import { joinGroup } from './group-member.ts';
 import { toLogError } from './kafka-failure.ts';
 import { createLanePool, makeLane } from './lanes.ts';
@@ -22,10 +23,8 @@ import { checkPrefix, DEFAULT_PREFIX, groupName, topicName } from './topic-names
 import { DEFAULT_RETENTION_MS } from './topic-settings.ts';
 import { BATCH_OVERHEAD, framedBytes } from './wire/record-batch.ts';
 
-/** The log of the port, with what Kafka adds. */
-export interface KafkaLog extends Log {
-  join(options: JoinOptions): Promise<KafkaMembership>;
-}
+/** The log of the port, with nothing of its own. */
+export type KafkaLog = Log;
 
 /** For tests and drills. */
 export interface KafkaControls {
@@ -174,6 +173,7 @@ export async function openKafkaLogWithControls(
           map,
           open,
           onLog,
+          isClosed: () => closing.signal.aborted,
           topic: topicName(prefix, 'inbound'),
           partitions: facts.partitions,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 8000,
@@ -186,6 +186,15 @@ export async function openKafkaLogWithControls(
         checkOpen();
       }
       return handle.membership;
+    },
+    async committed(group) {
+      checkOpen();
+      return await fetchCommitted(
+        { map, open },
+        groupName(prefix, group),
+        topicName(prefix, 'inbound'),
+        facts.partitions,
+      );
     },
     close() {
       closed ??= close();

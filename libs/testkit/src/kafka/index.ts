@@ -1,8 +1,15 @@
+export type { ClusterOptions, KafkaBroker, KafkaCluster, ToolOptions, ToolResult } from './cluster-port.ts';
+export { startContainerCluster, startContainerKafka } from './containers.ts';
+export type { ContainerKafka } from './containers.ts';
+export { findDocker } from './find-docker.ts';
 export { findKafka, TEST_BROKER } from './find-kafka.ts';
-export type { FoundKafka, NoKafka } from './find-kafka.ts';
+export type { FoundKafka, KafkaLaunchers, NoKafka } from './find-kafka.ts';
 export { findKafkaJars, KAFKA_VERSION } from './kafka-jars.ts';
 export { writeKafkaScripts } from './kafka-scripts.ts';
+export { startLocalCluster } from './local-cluster.ts';
 export { startLocalKafka } from './local-kafka.ts';
 export type { LocalKafka, LocalKafkaOptions } from './local-kafka.ts';
 export { makeToken, passwordOf, saslOf, SESSION_MS, startSecureBroker } from './secure-broker.ts';
 export type { SecureBroker, SecureUser } from './secure-broker.ts';
+export { findClusterKind, startCluster } from './start-cluster.ts';
+export type { ClusterKind } from './start-cluster.ts';
