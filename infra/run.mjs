@@ -18,6 +18,8 @@ const COMMANDS = {
   'demo:failover': ['examples/failover/demo.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
   containers: ['infra/docker/run-containers.ts'],
+  'compose:secret': ['infra/compose/make-secret.ts'],
+  'compose:drive': ['infra/compose/drive.ts'],
 };
 
 const OLDEST_NODE = 20;
