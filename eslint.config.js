@@ -105,6 +105,7 @@ export default defineConfig(
       '**/examples/**',
       '**/fixtures/**',
       'tests/**',
+      'benchmarks/peers/bench-server.ts',
     ],
     rules: {
       'no-restricted-syntax': ['error', ...SYNTAX.filter(({ selector }) => selector !== 'ExportDefaultDeclaration')],

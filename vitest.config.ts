@@ -11,8 +11,8 @@ export default defineConfig({
       'infra/**/*.test.ts',
       'examples/**/*.test.ts',
     ],
-    // They need a broker: vitest.kafka.config.ts.
-    exclude: [...configDefaults.exclude, '**/*.kafka.test.ts'],
+    // They need brokers: vitest.kafka.config.ts, vitest.cluster.config.ts.
+    exclude: [...configDefaults.exclude, '**/*.kafka.test.ts', '**/*.cluster.test.ts'],
     testTimeout: 20_000,
     maxWorkers: 2,
   },

@@ -17,6 +17,7 @@ const COMMANDS = {
   simulate: ['tests/simulation/simulate.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
+  containers: ['infra/docker/run-containers.ts'],
 };
 
 const OLDEST_NODE = 20;

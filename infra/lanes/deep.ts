@@ -4,6 +4,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { prepareContainers } from './containers.ts';
 import { renderDeepResult } from './deep-result.ts';
 import { laneParts, runParts } from './parts.ts';
 import { ROOT } from './run-command.ts';
@@ -21,7 +22,11 @@ function describeCommit(): string {
 
 const date = new Date().toISOString().slice(0, 10);
 const commit = describeCommit();
-const results = await runParts(laneParts('deep'), { partDeadlineMs: 3 * 60 * 60_000, environment: { DEEP: '1' } });
+const containers = await prepareContainers(['KAFKA_IMAGE', 'NODE_IMAGE', 'HAPROXY_IMAGE']);
+const environment = { DEEP: '1', ...containers.environment };
+const parts = await runParts(laneParts(), { partDeadlineMs: 3 * 60 * 60_000, environment });
+await containers.stop();
+const results = [...containers.results, ...parts];
 const file = path.join(ROOT, 'docs', 'reference', 'deep-results', `${date}.md`);
 mkdirSync(path.dirname(file), { recursive: true });
 const machine = { cores: availableParallelism(), memoryBytes: totalmem(), node: process.version };

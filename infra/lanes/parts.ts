@@ -52,23 +52,21 @@ export const checkPart: Part = {
 /** Tests beside the code. */
 const unitPart = vitestPart('unit', ['--exclude', 'tests/**', '--exclude', 'examples/**']);
 
-/** Tests of every folder that need a broker; skipped, and counted as such, where there is none. */
+/** Tests of every folder that need a broker, or several; skipped, and counted as such, where there is none. */
 const kafkaPart = vitestPart('kafka', ['--config', 'vitest.kafka.config.ts']);
+const clusterPart = vitestPart('cluster', ['--config', 'vitest.cluster.config.ts']);
 
 /** The end-to-end tests that run on the embedded log as well: a selection, all of them with DEEP=1. */
 const kafkaE2ePart = vitestPart('kafka-e2e', ['--config', 'vitest.kafka-e2e.config.ts']);
 
-/** Tests that kill brokers of their own, for minutes: in the deep lane only. */
-const clusterPart = vitestPart('cluster', ['--config', 'vitest.cluster.config.ts']);
-
 /** The order in which faults are found soonest; other folders follow by name. */
 const TEST_FOLDERS = ['simulation', 'conformance', 'e2e', 'resilience'];
 
-export function laneParts(lane: 'change' | 'deep'): Part[] {
+export function laneParts(): Part[] {
   const found = hasFolder('tests') ? readdirSync(path.join(ROOT, 'tests'), { withFileTypes: true }) : [];
   const others = found.filter((entry) => entry.isDirectory() && !TEST_FOLDERS.includes(entry.name));
   const folders = [...TEST_FOLDERS, ...others.map(({ name }) => name).sort()].map((name) => `tests/${name}`);
-  const onBrokers = [kafkaPart, kafkaE2ePart, ...(lane === 'deep' ? [clusterPart] : [])];
+  const onBrokers = [kafkaPart, clusterPart, kafkaE2ePart];
   return [checkPart, unitPart, ...onBrokers, ...[...folders, 'examples'].map((folder) => folderPart(folder))];
 }
 

@@ -7,6 +7,7 @@ const candidate = (token: string, previous: string | null, clusterId = 'here'): 
   previous,
   clusterId,
   reason: 'test',
+  atMs: 5,
 });
 const foldAll = (candidates: readonly EpochRecord[]): Epoch | null =>
   candidates.reduce<Epoch | null>((current, next) => foldEpoch(current, next, 'here'), null);

@@ -69,6 +69,7 @@ export function follow(state: Following, event: EventRecord): readonly [Followin
     case 'claimed':
     case 'checkpoint':
     case 'released':
+    case 'probe':
       return [state, SKIP];
   }
 }

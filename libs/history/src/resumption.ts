@@ -43,9 +43,18 @@ export function decideOpening(request: ResumeRequest): Opening {
     if (request.sessionEnded) return { do: 'refuse', reason: 'session-ended', cursor: null };
     return { do: 'refuse', reason: cursor === null ? 'cursor-malformed' : 'cursor-foreign', cursor };
   }
+  return decideOwnCursor(cursor, { ...request, isFormer });
+}
+
+/** The same for a cursor that is known to be the session's own. */
+export function decideOwnCursor(
+  cursor: EventId,
+  session: { readonly isFormer: boolean; readonly currentEpoch: string; readonly sessionEnded: boolean },
+): Opening {
   if (cursor.seq === 'end') return { do: 'finished' };
-  if (isFormer || cursor.epoch !== request.currentEpoch) return { do: 'refuse', reason: 'epoch-mismatch', cursor };
-  if (request.sessionEnded) return { do: 'refuse', reason: 'session-ended', cursor };
+  if (session.isFormer || cursor.epoch !== session.currentEpoch)
+    return { do: 'refuse', reason: 'epoch-mismatch', cursor };
+  if (session.sessionEnded) return { do: 'refuse', reason: 'session-ended', cursor };
   return { do: 'read', cursor };
 }
 

@@ -1,6 +1,6 @@
 /** What the embedded drivers refuse before anything is queued. Misuse throws; what depends on data is `APPEND_REFUSED`. */
 import { COMPACTED_TOPICS } from '@throughline/protocol';
-import type { RecordInput, Topic } from '@throughline/protocol';
+import type { Offset, Partition, RecordInput, Topic } from '@throughline/protocol';
 import { LogError } from './errors.ts';
 import type { LogDescription, PartitionRef } from './port.ts';
 import { recordBytes } from './record-size.ts';
@@ -24,6 +24,13 @@ export function checkRef(ref: PartitionRef, partitions: number): void {
 /** Throws `RangeError` on what can be no offset. */
 export function checkPosition(position: number): void {
   if (!Number.isSafeInteger(position) || position < 0) throw new RangeError(`${position} is no offset`);
+}
+
+/** Throws `LOG_UNAVAILABLE` for a partition that the member does not have: it may be about to lose it, or to get it. */
+export function checkCommit(assigned: readonly Partition[], partition: Partition, offset: Offset): void {
+  checkPosition(offset);
+  if (!assigned.includes(partition))
+    throw new LogError('LOG_UNAVAILABLE', `partition ${partition} is not assigned to this member`);
 }
 
 /** Bytes of the whole append; throws `APPEND_REFUSED` when the log would never take it. */

@@ -1,4 +1,5 @@
 /** Time and chance as arguments: simulation runs the shipped code under its own. */
+import { LogError } from './errors.ts';
 
 export interface Clock {
   /** Milliseconds since the Unix epoch; may jump. For timestamps only. */
@@ -34,6 +35,9 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<b
   });
 }
 
+/** Without one each abort makes an error with a stack, though nobody asks for it. */
+const REASON = 'the deadline has passed, or the caller gave up';
+
 /** An abort signal that fires after `ms` on this clock or with `signal`; `dispose` frees timer and listener. */
 export function deadline(
   clock: Clock,
@@ -43,13 +47,13 @@ export function deadline(
   const controller = new AbortController();
   let expired = false;
   const onAbort = (): void => {
-    controller.abort();
+    controller.abort(REASON);
   };
   const cancel = clock.setTimer(ms, () => {
     expired = true;
-    controller.abort();
+    controller.abort(REASON);
   });
-  if (signal?.aborted) controller.abort();
+  if (signal?.aborted) controller.abort(REASON);
   else signal?.addEventListener('abort', onAbort, { once: true });
   return {
     signal: controller.signal,
@@ -59,4 +63,21 @@ export function deadline(
       signal?.removeEventListener('abort', onAbort);
     },
   };
+}
+
+/** `work`, or `ABORTED` when `signal` fires first, whatever `work` waits for; what it rejects with after that is nobody's. */
+export function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (signal === undefined) return work;
+  return new Promise((resolve, reject) => {
+    const onAbort = (): void => {
+      reject(new LogError('ABORTED', 'the wait was aborted'));
+    };
+    if (signal.aborted) onAbort();
+    else signal.addEventListener('abort', onAbort, { once: true });
+    work
+      .finally(() => {
+        signal.removeEventListener('abort', onAbort);
+      })
+      .then(resolve, reject);
+  });
 }

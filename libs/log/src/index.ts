@@ -1,8 +1,8 @@
-export { deadline, sleep } from './clock.ts';
+export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { hasLogCode, LogError } from './errors.ts';
 export type { LogErrorCode, LogErrorDetails } from './errors.ts';
-export { META } from './port.ts';
+export { META, WORKER_GROUP } from './port.ts';
 export type {
   Appended,
   Bounds,
@@ -14,6 +14,8 @@ export type {
   ReadBatch,
   ReadOptions,
 } from './port.ts';
+export { readRange } from './read-range.ts';
+export type { ReadRangeOptions } from './read-range.ts';
 export { systemClock, systemRandom } from './system.ts';
 export { openView } from './view.ts';
 export type { View, ViewOptions } from './view.ts';

@@ -57,10 +57,19 @@ export interface PartitionRef {
 /** The one partition of the state that all processes share. */
 export const META = { topic: 'meta', partition: 0 } as const satisfies PartitionRef;
 
+/** The group of the workers: its members divide the partitions of `inbound`. */
+export const WORKER_GROUP = 'workers';
+
 export interface Membership {
   readonly member: string;
   /** The partitions assigned now. */
   assigned(): readonly Partition[];
+  /**
+   * Says which offset of `inbound[partition]` is the next that needs work: the lag that Kafka's tools show is what is
+   * left to do. Advisory: nothing is decided by it, and a lower offset than before is taken.
+   * Errors: `LOG_UNAVAILABLE` (also while the group changes, or if the partition is not assigned to this member), `CLOSED`.
+   */
+  commit(partition: Partition, offset: Offset): Promise<void>;
   /** Leaves the group at once, so that others get the partitions. Idempotent. */
   leave(): Promise<void>;
 }
@@ -93,6 +102,8 @@ export interface Log {
   bounds(of: PartitionRef): Promise<Bounds>;
   /** Joins a group that divides the partitions of `inbound`. Sticky: a change moves as few partitions as it can. */
   join(options: JoinOptions): Promise<Membership>;
+  /** What members of the group committed last, by partition; partitions of which nothing was committed are left out. Errors: `LOG_UNAVAILABLE`, `CLOSED`. */
+  committed(group: string): Promise<ReadonlyMap<Partition, Offset>>;
   /** Frees everything; pending reads reject with `CLOSED`. Idempotent. */
   close(): Promise<void>;
 }

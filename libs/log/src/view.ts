@@ -4,7 +4,7 @@
  */
 import type { LogRecord, Offset } from '@throughline/protocol';
 import { decodeText } from '@throughline/protocol';
-import { sleep } from './clock.ts';
+import { abortable, sleep } from './clock.ts';
 import type { Clock } from './clock.ts';
 import { hasLogCode, LogError } from './errors.ts';
 import type { Log, PartitionRef } from './port.ts';
@@ -77,7 +77,7 @@ export function openView(options: ViewOptions): View {
   return {
     position: () => position,
     async sync(signal) {
-      const { end } = await log.bounds(of);
+      const { end } = await abortable(log.bounds(of), signal);
       if (position >= end) return;
       await new Promise<void>((resolve, reject) => {
         const onAbort = (): void => {

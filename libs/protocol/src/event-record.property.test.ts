@@ -34,6 +34,7 @@ const body: fc.Arbitrary<EventBody> = fc.oneof(
   }),
   fc.record({ type: fc.constant('checkpoint' as const) }),
   fc.record({ type: fc.constant('released' as const) }),
+  fc.record({ type: fc.constant('probe' as const) }),
 );
 
 function write(event: EventBody, of: string, data: Uint8Array | null, owner: number | null): RecordInput {
@@ -80,6 +81,8 @@ function write(event: EventBody, of: string, data: Uint8Array | null, owner: num
       return makeRecord('owner.checkpoint', null, data, { owner: claim ?? '0' });
     case 'released':
       return makeRecord('owner.released', null, data, { owner: claim ?? '0' });
+    case 'probe':
+      return makeRecord('history.probe', null, data, { owner: claim });
   }
 }
 
@@ -92,7 +95,7 @@ describe('records of events', () => {
     fc.assert(
       fc.property(body, key, value, fc.option(offset), offset, (event, of, data, owner, place) => {
         const record = at(write(event, of, data, owner), place);
-        const ofPartition = ['claimed', 'checkpoint', 'released'].includes(event.type);
+        const ofPartition = ['claimed', 'checkpoint', 'released', 'probe'].includes(event.type);
         const needsOwner = event.type === 'checkpoint' || event.type === 'released';
         expect(readEventRecord(record)).toEqual({
           offset: place,
@@ -130,7 +133,7 @@ describe('records of inbound', () => {
   const batch = fc.option(
     fc.tuple(fc.nat(1000), fc.nat(1000)).map(([index, more]) => ({ index, count: index + 1 + more })),
   );
-  const inbound: fc.Arbitrary<InboundRecord['body']> = fc.oneof(
+  const inbound: fc.Arbitrary<Exclude<InboundRecord['body'], { readonly type: 'probe' }>> = fc.oneof(
     fc.record({
       type: fc.constant('message' as const),
       server: text,

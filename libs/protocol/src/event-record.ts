@@ -31,11 +31,12 @@ export type EventBody =
   | { readonly type: 'sessionEnded' }
   | { readonly type: 'claimed'; readonly predecessor: Offset | null; readonly worker: string; readonly epoch: string }
   | { readonly type: 'checkpoint' }
-  | { readonly type: 'released' };
+  | { readonly type: 'released' }
+  | { readonly type: 'probe' };
 
 export interface EventRecord {
   readonly offset: Offset;
-  /** Session key; `''` on records of the partition itself (claims, checkpoints, releases). */
+  /** Session key; `''` on records of the partition itself (claims, checkpoints, releases, probes). */
   readonly key: string;
   /** The claim under which the record was written; `null` for records that need none (gateways', foreign producers'). */
   readonly owner: Offset | null;
@@ -55,7 +56,9 @@ export interface InboundRecord {
         readonly batch: { readonly index: number; readonly count: number } | null;
         readonly after: Offset | null;
       }
-    | { readonly type: 'sessionEnd'; readonly server: string };
+    | { readonly type: 'sessionEnd'; readonly server: string }
+    /** Of the partition itself: its key is `''`. */
+    | { readonly type: 'probe' };
   readonly record: LogRecord;
 }
 
@@ -143,12 +146,14 @@ function parseBody(type: string, headers: Map<string, string>): EventBody | Unre
       return { type: 'checkpoint' };
     case EVENT_TYPE.released:
       return { type: 'released' };
+    case EVENT_TYPE.probe:
+      return { type: 'probe' };
     default:
       return { unreadable: `unknown type ${JSON.stringify(type.slice(0, 64))}` };
   }
 }
 
-const PARTITION_TYPES: ReadonlySet<EventBody['type']> = new Set(['claimed', 'checkpoint', 'released']);
+const PARTITION_TYPES: ReadonlySet<EventBody['type']> = new Set(['claimed', 'checkpoint', 'released', 'probe']);
 
 export function readEventRecord(record: LogRecord): EventRecord | Unreadable {
   const headers = headersOf(record);
@@ -173,8 +178,9 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
   if (format !== RECORD_FORMAT)
     return { unreadable: `format ${JSON.stringify(format.slice(0, 16))}; this version reads ${RECORD_FORMAT}` };
   const key = record.key === null ? '' : decodeText(record.key);
-  if (key === '') return { unreadable: 'the key (session key) is missing' };
   const type = headers.get(HEADER.type);
+  if (type === INBOUND_TYPE.probe) return { offset: record.offset, key, body: { type: 'probe' }, record };
+  if (key === '') return { unreadable: 'the key (session key) is missing' };
   const server = headers.get(HEADER.server) ?? '';
   if (type === INBOUND_TYPE.sessionEnd)
     return { offset: record.offset, key, body: { type: 'sessionEnd', server }, record };

@@ -123,6 +123,7 @@ describe('records of version 1', () => {
       ({ topic, headers }) => `${topic} ${String(headers.find(([name]) => name === 'type')?.[1])}`,
     );
     expect([...new Set(types)].toSorted()).toEqual([
+      'events history.probe',
       'events message',
       'events owner.checkpoint',
       'events owner.claimed',
@@ -133,6 +134,7 @@ describe('records of version 1', () => {
       'events stream.attached',
       'events stream.closed',
       'events stream.ended',
+      'inbound history.probe',
       'inbound message',
       'inbound session.end',
     ]);

@@ -27,7 +27,7 @@ describe('names on the wire', () => {
   });
 
   it('[REC-NAMES] types of records', () => {
-    expect(headers.INBOUND_TYPE).toEqual({ message: 'message', sessionEnd: 'session.end' });
+    expect(headers.INBOUND_TYPE).toEqual({ message: 'message', sessionEnd: 'session.end', probe: 'history.probe' });
     expect(headers.EVENT_TYPE).toEqual({
       message: 'message',
       attached: 'stream.attached',
@@ -39,6 +39,7 @@ describe('names on the wire', () => {
       claimed: 'owner.claimed',
       checkpoint: 'owner.checkpoint',
       released: 'owner.released',
+      probe: 'history.probe',
     });
   });
 

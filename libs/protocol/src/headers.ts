@@ -36,6 +36,8 @@ export const HEADER = {
 export const INBOUND_TYPE = {
   message: 'message',
   sessionEnd: 'session.end',
+  /** Means nothing: where it is acknowledged tells whether the history broke. */
+  probe: 'history.probe',
 } as const;
 
 export const EVENT_TYPE = {
@@ -52,6 +54,8 @@ export const EVENT_TYPE = {
   claimed: 'owner.claimed',
   checkpoint: 'owner.checkpoint',
   released: 'owner.released',
+  /** As in `inbound`. */
+  probe: 'history.probe',
 } as const;
 
 /** The stream header of messages and attachments that belong to whichever standalone stream is in force at their place. */

@@ -49,6 +49,8 @@ export {
 export type { SessionId, SessionBinding } from './session-id.ts';
 export {
   readSessionRecord,
+  readHistoryMark,
+  formatHistoryMark,
   SESSION_END_REASONS,
   readSessionEnd,
   readEpochRecord,
@@ -63,6 +65,7 @@ export type {
   SessionEndRecord,
   SessionEndReason,
   EpochRecord,
+  HistoryMark,
   WorkerRecord,
   CheckpointHint,
   Checkpoint,

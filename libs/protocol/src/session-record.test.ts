@@ -7,7 +7,9 @@ import {
   readCheckpoint,
   readCheckpointHint,
   readClaims,
+  formatHistoryMark,
   readEpochRecord,
+  readHistoryMark,
   readSessionEnd,
   readSessionRecord,
   readWorkerRecord,
@@ -95,11 +97,28 @@ describe('values in JSON', () => {
 
   it('[REC-VALUES] an epoch names its predecessor, or null', () => {
     const epoch = { token: 'k7q2fabcde', previous: null, clusterId: 'c', reason: 'first' };
-    expect(readEpochRecord(json(epoch))).toEqual(epoch);
+    expect(readEpochRecord(json({ ...epoch, atMs: 7 }))).toEqual({ ...epoch, atMs: 7 });
+    expect(readEpochRecord(json(epoch))?.atMs).toBe(1767225600000);
     expect(readEpochRecord(json({ ...epoch, previous: 'abcdefghij' }))?.previous).toBe('abcdefghij');
     for (const previous of [undefined, 5, {}]) expect(readEpochRecord(json({ ...epoch, previous }))).toBeNull();
     expect(readEpochRecord(json({ ...epoch, token: 5 }))).toBeNull();
     expect(readEpochRecord(json({ ...epoch, clusterId: undefined }))).toBeNull();
+  });
+
+  it('[REC-VALUES] a mark says up to where all was acknowledged, and names a record below that', () => {
+    const anchored = { end: 9, anchor: { offset: 8, check: 4_294_967_295 } };
+    expect(readHistoryMark(json(anchored))).toEqual(anchored);
+    expect(formatHistoryMark(anchored)).toBe('{"end":9,"anchor":{"offset":8,"check":4294967295}}');
+    expect(readHistoryMark(json({ end: 0 }))).toEqual({ end: 0, anchor: null });
+    expect(formatHistoryMark({ end: 0, anchor: null })).toBe('{"end":0}');
+    for (const odd of [
+      {},
+      { end: -1 },
+      { end: 9, anchor: 5 },
+      { end: 9, anchor: { offset: 9, check: 1 } },
+      { end: 9, anchor: { offset: 8 } },
+    ])
+      expect(readHistoryMark(json(odd))).toBeNull();
   });
 
   it('[REC-VALUES] a heartbeat names its worker and the partitions it serves', () => {

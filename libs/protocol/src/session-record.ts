@@ -85,6 +85,8 @@ export interface EpochRecord {
   readonly previous: string | null;
   readonly clusterId: string;
   readonly reason: string;
+  /** When it was made, by the wall clock of whoever made it. */
+  readonly atMs: number;
 }
 
 export function readEpochRecord(record: LogRecord): EpochRecord | null {
@@ -92,7 +94,36 @@ export function readEpochRecord(record: LogRecord): EpochRecord | null {
   if (value === null || typeof value['token'] !== 'string' || typeof value['clusterId'] !== 'string') return null;
   const previous = value['previous'];
   if (previous !== null && typeof previous !== 'string') return null;
-  return { token: value['token'], previous, clusterId: value['clusterId'], reason: text(value['reason']) };
+  return {
+    token: value['token'],
+    previous,
+    clusterId: value['clusterId'],
+    reason: text(value['reason']),
+    atMs: count(value['atMs']) ?? record.timestampMs,
+  };
+}
+
+/** Value of `meta/mark/<epoch>/<topic>/<p>`: how far the history of a partition is known to have come in this epoch. */
+export interface HistoryMark {
+  /** Everything below was acknowledged. */
+  readonly end: number;
+  /** A record that was read, by its offset and its checksum (as in event ids); `null` if none was. */
+  readonly anchor: { readonly offset: number; readonly check: number } | null;
+}
+
+export function readHistoryMark(record: LogRecord): HistoryMark | null {
+  const value = readObject(record);
+  const end = count(value?.['end']);
+  if (value === null || end === null) return null;
+  const anchor = value['anchor'] ?? null;
+  if (anchor === null) return { end, anchor: null };
+  if (typeof anchor !== 'object' || !('offset' in anchor) || !('check' in anchor)) return null;
+  const [offset, check] = [count(anchor.offset), count(anchor.check)];
+  return offset === null || check === null || offset >= end ? null : { end, anchor: { offset, check } };
+}
+
+export function formatHistoryMark({ end, anchor }: HistoryMark): string {
+  return JSON.stringify({ end, ...(anchor === null ? {} : { anchor }) });
 }
 
 /** Value of `meta/worker/<id>`: a heartbeat. */

@@ -28,10 +28,21 @@ interface Slot {
 const RECORD_OVERHEAD_BYTES = 320;
 
 /** Headers count as well: foreign producers may put anything there. */
-function costOf(record: LogRecord): number {
+export function costOf(record: LogRecord): number {
   let bytes = RECORD_OVERHEAD_BYTES + (record.key?.length ?? 0) + (record.value?.length ?? 0);
   for (const [name, value] of record.headers) bytes += name.length + value.length;
   return bytes;
+}
+
+/** Of a list in the order of offsets: the place of the first at or after `position`, searched from `low` on. */
+export function firstIndexAt<T>(list: readonly T[], position: Offset, offsetOf: (item: T) => Offset, low = 0): number {
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (offsetOf(list[middle] as T) < position) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 export class HotCache {
@@ -87,14 +98,8 @@ export class HotCache {
 
   /** The first record at or after `position`, which must not lie below {@link start}; `null` if there is none yet. */
   firstAt(position: Offset): LogRecord | null {
-    let low = this.#head;
-    let high = this.#slots.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((this.#slots[middle]?.record.offset ?? 0) < position) low = middle + 1;
-      else high = middle;
-    }
-    return this.#slots[low]?.record ?? null;
+    const index = firstIndexAt(this.#slots, position, (slot) => slot?.record.offset ?? 0, this.#head);
+    return this.#slots[index]?.record ?? null;
   }
 
   /**
@@ -104,13 +109,7 @@ export class HotCache {
   eventsOf(key: string, position: Offset, limit: number, maxBytes = Infinity): readonly TailEvent[] {
     const events = this.#byKey.get(key);
     if (events === undefined) return [];
-    let low = 0;
-    let high = events.length;
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if ((events[middle]?.event.offset ?? 0) < position) low = middle + 1;
-      else high = middle;
-    }
+    const low = firstIndexAt(events, position, ({ event }) => event.offset);
     let until = low;
     for (let bytes = 0; until < events.length && until - low < limit && bytes < maxBytes; until++)
       bytes += costOf((events[until] as TailEvent).event.record);

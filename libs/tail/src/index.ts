@@ -1,5 +1,7 @@
 export { CatchUpPool } from './catch-up-pool.ts';
 export { TailEvent } from './hot-cache.ts';
+export { HistoryGuard } from './history-guard.ts';
+export type { GuardedRef, GuardedTopic, HistoryGuardOptions } from './history-guard.ts';
 export { Meta } from './meta.ts';
 export type { MetaOptions } from './meta.ts';
 export { PartitionReader } from './partition-reader.ts';
@@ -8,5 +10,7 @@ export { PartitionTail } from './partition-tail.ts';
 export type { AnchorRead, CursorResult, PartitionTailOptions, SessionCursor, TailVerdict } from './partition-tail.ts';
 export { SessionDirectory } from './session-directory.ts';
 export type { SessionDirectoryOptions, SessionEntry } from './session-directory.ts';
+export { SteadyReader } from './steady-reader.ts';
+export type { SteadyRead } from './steady-reader.ts';
 export { TailSet } from './tail-set.ts';
 export type { TailSetOptions } from './tail-set.ts';

@@ -1,17 +1,27 @@
-/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS. */
-import { foldEpoch } from '@throughline/history';
+/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS, TAIL-MARKS. */
+import { foldEpoch, joinMarks } from '@throughline/history';
 import { META, hasLogCode, openView } from '@throughline/log';
-import type { Clock, Log, Random } from '@throughline/log';
+import type { Clock, Log, PartitionRef, Random } from '@throughline/log';
 import {
   EPOCH_LENGTH,
+  formatHistoryMark,
   makeEpoch,
   makeRecord,
   META_KEY,
   readCheckpointHint,
   readEpochRecord,
+  readHistoryMark,
   readWorkerRecord,
 } from '@throughline/protocol';
-import type { CheckpointHint, Epoch, LogRecord, Partition, WorkerRecord } from '@throughline/protocol';
+import type {
+  CheckpointHint,
+  Epoch,
+  EpochRecord,
+  HistoryMark,
+  LogRecord,
+  Partition,
+  WorkerRecord,
+} from '@throughline/protocol';
 
 interface SeenWorker {
   readonly record: WorkerRecord;
@@ -29,6 +39,7 @@ const MAX_PROPOSALS = 3;
 const EPOCH_PREFIX = 'epoch/';
 const WORKER_PREFIX = 'worker/';
 const CHECKPOINT_PREFIX = 'checkpoint/';
+const MARK_PREFIX = 'mark/';
 
 export class Meta {
   readonly #log: Log;
@@ -38,7 +49,9 @@ export class Meta {
   readonly #listeners = new Set<(epoch: Epoch) => void>();
   readonly #changes = new Set<() => void>();
   readonly #view;
-  readonly #former = new Set<Epoch>();
+  readonly #marks = new Map<string, HistoryMark>();
+  /** By token, in the order in which they came into force. */
+  readonly #epochs = new Map<Epoch, EpochRecord>();
   #epoch: Epoch | null = null;
 
   constructor(options: MetaOptions) {
@@ -61,7 +74,29 @@ export class Meta {
 
   /** Whether `epoch` was in force once and is no more. One that is neither this nor in force may be newer than this view. */
   isFormer(epoch: Epoch): boolean {
-    return this.#former.has(epoch);
+    return epoch !== this.#epoch && this.#epochs.has(epoch);
+  }
+
+  /** All epochs that ever were in force, oldest first: the last one is in force. */
+  epochs(): readonly EpochRecord[] {
+    return [...this.#epochs.values()];
+  }
+
+  /** How far the history of a partition of `inbound` or `events` has come in this epoch, by what was told here; `null` if nothing was. */
+  mark(epoch: Epoch, { topic, partition }: PartitionRef): HistoryMark | null {
+    const told = this.#marks.get(META_KEY.mark(epoch, topic, partition)) ?? null;
+    const hint = topic === 'events' ? this.hint(epoch, partition) : null;
+    // A checkpoint is told of only after it was read.
+    return hint === null ? told : joinMarks(told, { end: hint.offset + 1, anchor: null });
+  }
+
+  /** Appends marks, in one append. Errors: those of `Log.append`. */
+  async tellMarks(epoch: Epoch, marks: readonly (readonly [of: PartitionRef, mark: HistoryMark])[]): Promise<void> {
+    if (marks.length === 0) return;
+    const records = marks.map(([{ topic, partition }, mark]) =>
+      makeRecord('mark', META_KEY.mark(epoch, topic, partition), formatHistoryMark(mark), {}),
+    );
+    await this.#log.append(META, records);
   }
 
   /** Where a reader of `events[partition]` may begin in this epoch. */
@@ -125,12 +160,13 @@ export class Meta {
     return this.#epoch;
   }
 
-  /** Appends a candidate that follows `previous`; it counts if that is in force at its place. */
-  async proposeEpoch(random: Random, previous: Epoch | null, reason: string): Promise<void> {
+  /** Appends a candidate that follows `previous`; it counts if that is in force at its place. Resolves with its name. */
+  async proposeEpoch(random: Random, previous: Epoch | null, reason: string): Promise<Epoch> {
     const token = makeEpoch(random.bytes(EPOCH_LENGTH));
     const { clusterId } = this.#log.description;
     const value = JSON.stringify({ token, previous, clusterId, reason, atMs: this.#clock.wallMs() });
     await this.#log.append(META, [makeRecord('epoch', META_KEY.epoch(token), value, {})]);
+    return token;
   }
 
   #apply(key: string, record: LogRecord): void {
@@ -138,11 +174,15 @@ export class Meta {
       const candidate = readEpochRecord(record);
       const epoch =
         candidate === null ? this.#epoch : foldEpoch(this.#epoch, candidate, this.#log.description.clusterId);
-      if (epoch !== null && epoch !== this.#epoch) {
-        if (this.#epoch !== null) this.#former.add(this.#epoch);
+      if (candidate !== null && epoch !== null && epoch !== this.#epoch) {
+        this.#epochs.set(epoch, candidate);
         this.#epoch = epoch;
         for (const listener of this.#listeners) listener(epoch);
       }
+    } else if (key.startsWith(MARK_PREFIX)) {
+      // A late write of a former owner takes nothing back.
+      const mark = joinMarks(this.#marks.get(key) ?? null, readHistoryMark(record));
+      if (mark !== null) this.#marks.set(key, mark);
     } else if (key.startsWith(CHECKPOINT_PREFIX)) {
       const hint = readCheckpointHint(record);
       if (hint !== null && tellsMore(hint, this.#hints.get(key))) this.#hints.set(key, hint);

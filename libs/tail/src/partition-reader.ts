@@ -4,10 +4,12 @@
  */
 import { ClaimHistory } from '@throughline/history';
 import type { Verdict } from '@throughline/history';
-import { hasLogCode, sleep } from '@throughline/log';
+import { sleep } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
 import { readEventRecord } from '@throughline/protocol';
 import type { CheckpointHint, EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
+import type { HistoryGuard } from './history-guard.ts';
+import { SteadyReader } from './steady-reader.ts';
 
 export interface PartitionReaderOptions {
   readonly log: Log;
@@ -25,10 +27,14 @@ export interface PartitionReaderOptions {
   /** Records below `start` were evicted before they were read. */
   onGap?(start: Offset): void;
   onError?(error: unknown): void;
+  /** Learns what was read, and of doubts. */
+  readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
 }
 
 const WAIT_MS = 5000;
 const RETRY_MS = 100;
+/** While the log is not what was read before. */
+const DOUBT_MS = 250;
 const MAX_BATCH_BYTES = 1024 * 1024;
 
 export class PartitionReader {
@@ -36,6 +42,7 @@ export class PartitionReader {
   readonly #closing = new AbortController();
   readonly #finished: Promise<void>;
   readonly #waiting = new Set<() => void>();
+  readonly #steady: SteadyReader;
   #claims: ClaimHistory;
   #position: Offset;
   #bounds: Bounds = { start: 0, end: 0 };
@@ -46,6 +53,7 @@ export class PartitionReader {
     const hint = options.hint();
     this.#claims = new ClaimHistory(options.epoch, hint?.claims ?? [], hint?.worker ?? '');
     this.#position = hint?.offset ?? 0;
+    this.#steady = new SteadyReader(options.log, options.clock, { topic: 'events', partition: options.partition });
     this.#finished = this.#run();
   }
 
@@ -95,41 +103,44 @@ export class PartitionReader {
     for (const check of this.#waiting) check();
   }
 
+  /** The log ended before the position, or held another record than was read, when it was last looked at. */
+  isInDoubt(): boolean {
+    return this.#steady.isInDoubt();
+  }
+
   async #run(): Promise<void> {
-    const { log, clock, partition } = this.#options;
+    const { clock, partition, epoch, guard } = this.#options;
     const { signal } = this.#closing;
     const ref = { topic: 'events', partition } as const;
     while (!signal.aborted) {
       try {
-        const batch = await log.read(ref, this.#position, { maxBytes: MAX_BATCH_BYTES, waitMs: WAIT_MS, signal });
+        const read = await this.#steady.read(this.#position, { maxBytes: MAX_BATCH_BYTES, waitMs: WAIT_MS, signal });
         if (signal.aborted) return;
-        this.#bounds = batch.bounds;
-        for (const record of batch.records) this.#take(record);
-        this.#position = batch.next;
-        this.#claims.trim(batch.bounds.start);
-        this.#wake();
+        if (read.kind === 'batch') {
+          this.#bounds = read.bounds;
+          for (const record of read.records) this.#take(record);
+          this.#position = read.next;
+          guard?.noteRead(epoch, ref, this.#last, read.bounds.end);
+          this.#claims.trim(read.bounds.start);
+          this.#wake();
+        } else if (read.kind === 'gap') await this.#passGap(read.start, read.end);
+        else {
+          guard?.suspect(epoch, ref, this.#position);
+          await sleep(clock, DOUBT_MS, signal);
+        }
       } catch (error) {
         if (signal.aborted) return;
-        if (await this.#passGap(error)) continue;
         this.#options.onError?.(error);
         await sleep(clock, RETRY_MS, signal);
       }
     }
   }
 
-  /** Whether `error` says that retention has passed this reader, and it goes on from what is held. */
-  async #passGap(error: unknown): Promise<boolean> {
-    if (!hasLogCode(error, 'OFFSET_OUT_OF_RANGE')) return false;
-    const { start = 0, end = start } = error.details;
-    if (this.#position >= start) return false;
-    try {
-      await this.#options.syncHints?.(this.#closing.signal);
-    } catch {
-      return false;
-    }
+  /** Retention has passed this reader: it goes on from what is held. */
+  async #passGap(start: Offset, end: Offset): Promise<void> {
+    await this.#options.syncHints?.(this.#closing.signal);
     this.#bounds = { start, end };
     this.#skipTo(start);
-    return true;
   }
 
   #take(record: LogRecord): void {

@@ -436,6 +436,27 @@ describe('catch-up', () => {
   });
 });
 
+describe('what catch-up brought', () => {
+  it('[TAIL-CHUNKS] many cursors that come back to places near each other cost one read', async () => {
+    const rig = createRig();
+    await rig.append(...many(40), ...many(3, 'other'), message('k', null, 60_000));
+    const calls: ReadCall[] = [];
+    const tail = await open(rig, { log: spyReads(rig.log, calls), cacheBytes: 100_000 });
+    calls.length = 0;
+    const results = await rig.finish(
+      Promise.all([0, 7, 20, 39].map((from) => tail.cursor(from === 39 ? 'other' : 'k', from).next(OPEN, 0))),
+    );
+    const upTo43 = (from: number) => Array.from({ length: 40 - from }, (_, index) => from + index);
+    expect(results.map((result) => offsetsOf(result))).toEqual([
+      [...upTo43(0), 43],
+      [...upTo43(7), 43],
+      [...upTo43(20), 43],
+      [40, 41, 42],
+    ]);
+    expect(calls).toHaveLength(1);
+  });
+});
+
 describe('anchor', () => {
   it('[TAIL-ANCHOR] one read serves an anchor in the log and what follows it', async () => {
     const rig = createRig();

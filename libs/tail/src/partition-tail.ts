@@ -6,10 +6,11 @@
 import type { ClaimHistory } from '@throughline/history';
 import { hasLogCode, sleep } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
-import { readEventRecord } from '@throughline/protocol';
 import type { CheckpointHint, LogRecord, Offset, Partition } from '@throughline/protocol';
+import { CatchUpChunk, CatchUpChunks } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
 import { HotCache, TailEvent } from './hot-cache.ts';
+import type { HistoryGuard } from './history-guard.ts';
 import { PartitionReader } from './partition-reader.ts';
 
 export type TailVerdict = 'accepted' | 'fenced' | 'unreadable';
@@ -28,6 +29,7 @@ export interface PartitionTailOptions {
   onError?(error: unknown): void;
   /** A cursor that was served from the cache fell behind it. */
   onSlowReader?(): void;
+  readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
 }
 
 export type CursorResult =
@@ -50,6 +52,8 @@ const CATCH_UP_BYTES = 256 * 1024;
 /** A read below what was read before finds something; a log that lags behind itself is not asked in a busy loop. */
 const CATCH_UP_WAIT_MS = 100;
 const RETRY_MS = 100;
+/** Of the bytes for recent records: what is kept of catch-up reads beside them. */
+const CHUNKS_SHARE = 0.25;
 
 export class PartitionTail {
   readonly partition: Partition;
@@ -57,6 +61,7 @@ export class PartitionTail {
   isReady = false;
   readonly #options: PartitionTailOptions;
   readonly #cache: HotCache;
+  readonly #chunks: CatchUpChunks;
   readonly #reader: PartitionReader;
   readonly #waiting = new Map<string, Set<SessionCursor>>();
   #stopped = false;
@@ -64,7 +69,9 @@ export class PartitionTail {
   constructor(options: PartitionTailOptions) {
     this.#options = options;
     this.partition = options.partition;
-    this.#cache = new HotCache(options.cacheBytes, options.hint()?.offset ?? 0);
+    const chunkBytes = Math.floor(options.cacheBytes * CHUNKS_SHARE);
+    this.#chunks = new CatchUpChunks(chunkBytes);
+    this.#cache = new HotCache(options.cacheBytes - chunkBytes, options.hint()?.offset ?? 0);
     this.#reader = new PartitionReader({
       log: options.log,
       clock: options.clock,
@@ -87,6 +94,7 @@ export class PartitionTail {
       },
       ...(options.syncHints === undefined ? {} : { syncHints: options.syncHints }),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
+      ...(options.guard === undefined ? {} : { guard: options.guard }),
     });
   }
 
@@ -108,8 +116,13 @@ export class PartitionTail {
     return this.#reader.bounds();
   }
 
+  /** The log is not what was read before, as far as it can be seen: nothing is to be read from it. */
+  isInDoubt(): boolean {
+    return this.#reader.isInDoubt();
+  }
+
   cacheBytes(): number {
-    return this.#cache.bytes();
+    return this.#cache.bytes() + this.#chunks.bytes();
   }
 
   /** Resolves `true` when everything below `offset` was read, `false` when `signal` fires or the tail stops first. */
@@ -152,6 +165,10 @@ export class PartitionTail {
     return this.#cache;
   }
 
+  /** @internal */ get chunks(): CatchUpChunks {
+    return this.#chunks;
+  }
+
   /** @internal */ get options(): PartitionTailOptions {
     return this.#options;
   }
@@ -174,7 +191,7 @@ export class SessionCursor {
   readonly #tail: PartitionTail;
   #position: Offset;
   #passed: LogRecord | null = null;
-  #behindAnchor: { readonly from: Offset; readonly records: readonly LogRecord[]; readonly next: Offset } | null = null;
+  #behindAnchor: { readonly from: Offset; readonly chunk: CatchUpChunk } | null = null;
   #cached = false;
   #waiter: (() => void) | null = null;
 
@@ -217,15 +234,16 @@ export class SessionCursor {
         return record === null ? { kind: 'nothing-yet' } : { kind: 'record', record };
       }
       const read = await this.#readLog(from, signal);
-      if (read.kind !== 'batch') return read;
-      const [record, ...rest] = read.records;
+      if (read.kind !== 'chunk') return read;
+      const { chunk } = read;
+      const record = chunk.firstAt(from);
       if (record !== undefined) {
         // One read serves the anchor and what follows it.
-        this.#behindAnchor = { from: record.offset + 1, records: rest, next: read.next };
+        this.#behindAnchor = { from: record.offset + 1, chunk };
         return { kind: 'record', record };
       }
       // Only holes there: the first record comes later.
-      from = read.next;
+      from = chunk.next;
     }
   }
 
@@ -243,7 +261,7 @@ export class SessionCursor {
       if (stash !== null) {
         this.#behindAnchor = null;
         if (stash.from === this.#position) {
-          const result = this.#accept(stash.records, stash.next);
+          const result = this.#accept(stash.chunk);
           if (result !== null) return result;
           continue;
         }
@@ -267,8 +285,8 @@ export class SessionCursor {
         tail.options.onSlowReader?.();
       }
       const read = await this.#readLog(this.#position, signal);
-      if (read.kind !== 'batch') return read;
-      const result = this.#accept(read.records, read.next);
+      if (read.kind !== 'chunk') return read;
+      const result = this.#accept(read.chunk);
       if (result !== null) return result;
       if (waitMs > 0 && clock.monoMs() >= until) return { kind: 'idle' };
     }
@@ -279,47 +297,55 @@ export class SessionCursor {
     this.#waiter?.();
   }
 
-  /** Takes records up to `next` and moves there; `null` if none is of this session. */
-  #accept(records: readonly LogRecord[], next: Offset): Extract<CursorResult, { kind: 'events' | 'gap' }> | null {
+  /** Takes what a chunk holds from the position on, and moves to its end; `null` if nothing of it is of this session. */
+  #accept(chunk: CatchUpChunk): Extract<CursorResult, { kind: 'events' | 'gap' }> | null {
     const tail = this.#tail;
     const claims = tail.claims();
-    const [first] = records;
+    const first = chunk.firstAt(this.#position);
     // Read before it was evicted, judged after: the claim it needs may be forgotten, and a record of the owner would be lost.
     if (first !== undefined && first.offset < claims.floor()) return { kind: 'gap', ...tail.bounds() };
-    const events: TailEvent[] = [];
-    for (const record of records) {
-      const event = readEventRecord(record);
-      if ('unreadable' in event || event.key !== this.key) continue;
-      if (claims.judge(event) === 'accepted') events.push(new TailEvent(event));
-    }
-    this.#position = next;
-    this.#passed = records.at(-1) ?? this.#passed;
+    const events = chunk.eventsOf(this.key, this.#position).filter(({ event }) => claims.judge(event) === 'accepted');
+    this.#position = chunk.next;
+    this.#passed = chunk.records.at(-1) ?? this.#passed;
     return events.length > 0 ? { kind: 'events', events } : null;
   }
 
-  /** One catch-up read, cut at what the tail has folded: beyond it no verdict is known. Moves nothing. */
+  /**
+   * What another reader brought, or one catch-up read, cut at what the tail has folded: beyond it no verdict is known.
+   * Moves nothing.
+   */
   async #readLog(
     from: Offset,
     signal: AbortSignal,
   ): Promise<
-    | { readonly kind: 'batch'; readonly records: readonly LogRecord[]; readonly next: Offset }
-    | Exclude<CursorResult, { kind: 'events' | 'idle' }>
+    { readonly kind: 'chunk'; readonly chunk: CatchUpChunk } | Exclude<CursorResult, { kind: 'events' | 'idle' }>
   > {
     const tail = this.#tail;
     const { log, pool, partition, clock } = tail.options;
+    const known = this.#findChunk(from);
+    if (known !== null) return { kind: 'chunk', chunk: known };
+    const seen = tail.position();
     try {
-      const batch = await pool.run(
-        () =>
-          log.read({ topic: 'events', partition }, from, {
-            maxBytes: CATCH_UP_BYTES,
-            waitMs: CATCH_UP_WAIT_MS,
-            signal,
-          }),
-        signal,
-      );
-      const limit = tail.position();
-      const records = batch.next <= limit ? batch.records : batch.records.filter((record) => record.offset < limit);
-      return { kind: 'batch', records, next: Math.max(from, Math.min(batch.next, limit)) };
+      const chunk = await pool.run(async () => {
+        // Whoever waited for a place may find that the reader before brought it.
+        const brought = this.#findChunk(from);
+        if (brought !== null) return brought;
+        const options = { maxBytes: CATCH_UP_BYTES, waitMs: CATCH_UP_WAIT_MS, signal };
+        const batch = await log.read({ topic: 'events', partition }, from, options);
+        const limit = tail.position();
+        if (tail.isInDoubt() || batch.bounds.end < seen) {
+          // It ends before what was read: what it holds now may have taken the place of that.
+          tail.options.guard?.suspect(tail.options.epoch, { topic: 'events', partition }, seen);
+          return null;
+        }
+        const records = batch.next <= limit ? batch.records : batch.records.filter((record) => record.offset < limit);
+        const read = new CatchUpChunk(from, Math.max(from, Math.min(batch.next, limit)), records);
+        tail.chunks.add(read);
+        return read;
+      }, signal);
+      if (chunk !== null) return { kind: 'chunk', chunk };
+      await sleep(clock, RETRY_MS, signal);
+      return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
     } catch (error) {
       if (signal.aborted || tail.isStopped) return { kind: 'stopped' };
       if (hasLogCode(error, 'OFFSET_OUT_OF_RANGE') && from < (error.details.start ?? 0)) {
@@ -327,8 +353,13 @@ export class SessionCursor {
       }
       tail.options.onError?.(error);
       await sleep(clock, RETRY_MS, signal);
-      return { kind: 'batch', records: [], next: from };
+      return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
     }
+  }
+
+  /** What another reader brought is as good as the log, while that is not in doubt. */
+  #findChunk(position: Offset): CatchUpChunk | null {
+    return this.#tail.isInDoubt() ? null : this.#tail.chunks.find(position);
   }
 
   /** Resolves `true` when there may be more, `false` on timeout, abort or stop. */

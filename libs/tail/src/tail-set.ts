@@ -1,7 +1,9 @@
 /** The tails of one process and epoch: made on first use, shared by all connections, stopped together. SPEC: TAIL-SHARED. */
 import type { Epoch, Offset, Partition } from '@throughline/protocol';
+import { abortable, hasLogCode } from '@throughline/log';
 import type { Clock, Log } from '@throughline/log';
 import { CatchUpPool } from './catch-up-pool.ts';
+import type { HistoryGuard } from './history-guard.ts';
 import type { Meta } from './meta.ts';
 import { PartitionTail } from './partition-tail.ts';
 import type { PartitionTailOptions } from './partition-tail.ts';
@@ -14,6 +16,7 @@ export interface TailSetOptions extends Pick<PartitionTailOptions, 'onVerdict' |
   /** Bytes of hot cache over all partitions. */
   readonly cacheBytes: number;
   readonly catchUpReaders: number;
+  readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect' | 'trusts'>;
 }
 
 export class TailSet {
@@ -31,16 +34,18 @@ export class TailSet {
 
   /**
    * The tail of `partition`, once it has read up to what was acknowledged at the time of the call. `null` if `signal`
-   * fires first or the set was stopped. Errors: `LOG_UNAVAILABLE`.
+   * fires first, the set was stopped, or the history of the partition is in doubt. Errors: `LOG_UNAVAILABLE`.
    */
   async get(partition: Partition, signal: AbortSignal): Promise<PartitionTail | null> {
     if (this.#stopped) return null;
     const known = this.#tails.get(partition);
     const tail = known ?? this.#start(partition);
-    if (tail.isReady) return tail;
-    const end = await this.#end(partition, signal);
-    if (end === null || !(await tail.reached(end, signal))) return null;
-    tail.isReady = true;
+    if (!tail.isReady) {
+      const end = await this.#end(partition, signal);
+      if (end === null || !(await tail.reached(end, signal))) return null;
+      tail.isReady = true;
+    }
+    if (tail.isInDoubt() || (await this.#options.guard?.trusts(partition, signal)) === false) return null;
     return tail.isStopped ? null : tail;
   }
 
@@ -57,24 +62,16 @@ export class TailSet {
 
   /** The acknowledged end of `events[partition]`; `null` if `signal` fires first. */
   async #end(partition: Partition, signal: AbortSignal): Promise<Offset | null> {
-    if (signal.aborted) return null;
-    let onAbort = (): void => undefined;
-    const aborted = new Promise<null>((resolve) => {
-      onAbort = () => {
-        resolve(null);
-      };
-      signal.addEventListener('abort', onAbort, { once: true });
-    });
     try {
-      const bounds = await Promise.race([this.#options.log.bounds({ topic: 'events', partition }), aborted]);
-      return bounds?.end ?? null;
-    } finally {
-      signal.removeEventListener('abort', onAbort);
+      return (await abortable(this.#options.log.bounds({ topic: 'events', partition }), signal)).end;
+    } catch (error) {
+      if (hasLogCode(error, 'ABORTED')) return null;
+      throw error;
     }
   }
 
   #start(partition: Partition): PartitionTail {
-    const { log, clock, meta, epoch, cacheBytes, onVerdict, onError, onSlowReader } = this.#options;
+    const { log, clock, meta, epoch, cacheBytes, onVerdict, onError, onSlowReader, guard } = this.#options;
     const tail = new PartitionTail({
       log,
       clock,
@@ -87,6 +84,7 @@ export class TailSet {
       ...(onVerdict === undefined ? {} : { onVerdict }),
       ...(onError === undefined ? {} : { onError }),
       ...(onSlowReader === undefined ? {} : { onSlowReader }),
+      ...(guard === undefined ? {} : { guard }),
     });
     this.#tails.set(partition, tail);
     return tail;

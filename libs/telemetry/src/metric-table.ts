@@ -44,6 +44,21 @@ export const METRIC_TABLE = {
     help: 'Failed reads of the log, by code; each is tried again.',
     labels: ['code'],
   },
+  throughline_history_suspected_total: {
+    type: 'counter',
+    help: 'Times that the log was not what was seen before: a lagging view or a broken history, looked into by a probe. By topic.',
+    labels: ['topic'],
+  },
+  throughline_history_proved_total: {
+    type: 'counter',
+    help: 'Proofs by this process that the history of the log broke; each makes a new epoch, once for all processes. By topic.',
+    labels: ['topic'],
+  },
+  throughline_epoch_changes_total: {
+    type: 'counter',
+    help: 'Changes of the epoch seen by this process, by proof or by an operator; each ends all sessions.',
+    labels: [],
+  },
   throughline_worker_owned_partitions: {
     type: 'gauge',
     help: "Partitions whose claim in force is this worker's.",
@@ -53,6 +68,11 @@ export const METRIC_TABLE = {
     type: 'counter',
     help: 'Claims appended, by verdict: valid, void.',
     labels: ['verdict'],
+  },
+  throughline_worker_lag: {
+    type: 'gauge',
+    help: 'Offsets of inbound from the lowest open request to the end, over the partitions owned: the lag that Kafka shows.',
+    labels: [],
   },
   throughline_worker_sessions: { type: 'gauge', help: 'Hosted server instances.', labels: [] },
   throughline_worker_requests_total: {

@@ -2,14 +2,16 @@
 import type { Fault } from './faults.ts';
 import { formatAddress, formatDuration } from './format-value.ts';
 import type { Layer } from './layers.ts';
-import type { OptionName, Role } from './option-table.ts';
+import type { OptionName, OptionUser } from './option-table.ts';
 import { describeValue } from './resolve-options.ts';
 import type { ResolvedOptions } from './resolve-options.ts';
 
 const MAX_PARTITIONS = 256;
+/** More would be a slip: brokers of a cluster are few. */
+const MAX_REPLICATION = 32;
 
 /** Rules over several options. */
-export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
+export function checkTogether(role: OptionUser, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
   const where = (name: OptionName): string =>
     describeValue(layer.get(name) ?? { text: '', source: 'default', where: `--${name}` }, false);
   const { log, lease, retention, refresh, heartbeat, partitions } = options;
@@ -18,7 +20,7 @@ export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions
   if (log?.kind === 'memory' && role !== 'serve')
     faults.push({
       where: where('log'),
-      problem: `other processes cannot see it, so a ${role} on it is alone; use sqlite:<file> or kafka://<host>:<port>.`,
+      problem: `other processes cannot see it, ${role === 'operate' ? 'nor can this command' : `so a ${role} on it is alone`}; use sqlite:<file> or kafka://<host>:<port>.`,
     });
   if (retention !== undefined && retention < 1000)
     faults.push({ where: where('retention'), problem: 'must be at least 1s.' });
@@ -27,6 +29,18 @@ export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions
     faults.push({ where: where('max-size'), problem: 'must be at least 16MiB, or one large message would fill it.' });
   if (partitions !== undefined && (partitions < 1 || partitions > MAX_PARTITIONS))
     faults.push({ where: where('partitions'), problem: `must be from 1 to ${MAX_PARTITIONS}.` });
+  const { replication } = options;
+  const inboundRetention = options['inbound-retention'];
+  const maxMessage = options['max-message'];
+  if (replication !== undefined && (replication < 1 || replication > MAX_REPLICATION))
+    faults.push({ where: where('replication'), problem: `must be from 1 to ${MAX_REPLICATION}.` });
+  if (inboundRetention !== undefined && retention !== undefined && inboundRetention < retention)
+    faults.push({
+      where: where('inbound-retention'),
+      problem: `must be at least the retention (${formatDuration(retention)}): a request outlives its answer.`,
+    });
+  if (maxMessage !== undefined && (maxMessage < 64 * 1024 || maxMessage > 1024 ** 3))
+    faults.push({ where: where('max-message'), problem: 'must be from 64KiB to 1GiB.' });
   if (refresh !== undefined && retention !== undefined && refresh * 2 > retention)
     faults.push({
       where: where('refresh'),
@@ -43,9 +57,16 @@ export function checkTogether(role: Role, layer: Layer, options: ResolvedOptions
  * On Kafka a gateway needs a secret from its configuration: kept in a topic, everybody who may read that could forge
  * session ids. `serve` on a broker of this machine is a trial, and makes one for itself.
  */
-export function checkSecrets(role: Role, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
+export function checkSecrets(role: OptionUser, layer: Layer, options: ResolvedOptions, faults: Fault[]): void {
   const { log } = options;
-  if (log?.kind !== 'kafka' || role === 'worker' || layer.has('secrets') || layer.has('secrets-file')) return;
+  if (
+    log?.kind !== 'kafka' ||
+    role === 'worker' ||
+    role === 'operate' ||
+    layer.has('secrets') ||
+    layer.has('secrets-file')
+  )
+    return;
   if (
     role === 'serve' &&
     log.brokers.every((broker) => isLoopback(broker.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')))
@@ -60,7 +81,7 @@ export function checkSecrets(role: Role, layer: Layer, options: ResolvedOptions,
 
 /** Whoever reaches an address without tokens can call every tool, so that has to be said out loud. */
 export function checkExposure(
-  role: Role,
+  role: OptionUser,
   layer: Layer,
   options: ResolvedOptions,
   hasTokens: boolean,
@@ -69,6 +90,7 @@ export function checkExposure(
   const { listen } = options;
   if (
     role === 'worker' ||
+    role === 'operate' ||
     listen === undefined ||
     isLoopback(listen.host) ||
     layer.has('auth-tokens-file') ||

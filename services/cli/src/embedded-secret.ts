@@ -32,7 +32,8 @@ export async function readEmbeddedSecret(log: Log, random: Random): Promise<Uint
   return made;
 }
 
-async function findFirstSecret(log: Log): Promise<Uint8Array | undefined> {
+/** The one that is there already. Errors: those of `read`; {@link StartError} if what stands there is no secret. */
+export async function findFirstSecret(log: Log): Promise<Uint8Array | undefined> {
   const { start, end } = await log.bounds(META);
   let position: Offset = start;
   while (position < end) {

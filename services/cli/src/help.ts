@@ -1,4 +1,5 @@
 /** `throughline --help` and docs/reference/config.md, made from the option table. */
+import { commandOption, COMMAND_OPTION_NAMES, OPERATION_NAMES } from './operate/operations.ts';
 import { CONFIG_FILE_OPTION, environmentName, OPTION_GROUPS, OPTION_NAMES, optionRow } from './option-table.ts';
 import type { OptionName, OptionRow } from './option-table.ts';
 
@@ -9,6 +10,13 @@ const COMMANDS = [
   ['serve', 'gateway and worker in one process; what a single machine needs'],
   ['gateway', 'only the HTTP endpoint; any number of them on one log'],
   ['worker', 'only the MCP servers; any number of them on one log'],
+  ['topics apply', 'creates the topics of a Kafka log, and sets what is not as it should be; takes nothing away'],
+  ['topics show', 'the topics of a Kafka log as they are'],
+  ['topics diff', 'what `topics apply` would change; exit code 1 if there is something'],
+  ['inspect <id>', 'what an event id or a session id names, and whether a resume with it would be taken now'],
+  ['owners', 'whose each partition is, and how much work waits in it'],
+  ['epoch show', 'the epoch in force, those before it, and why each began'],
+  ['epoch rotate', 'gives up the history: every session ends, and clients start anew'],
   ['config check', 'says whether the configuration can be used, and everything that is wrong with it'],
   ['config print', 'the configuration in force, as YAML, without secrets'],
   ['secret new', 'a fresh secret for signing session ids'],
@@ -40,6 +48,13 @@ export function renderHelp(version: string): string {
     `${INDENT}This text.`,
     '  -v, --version',
     `${INDENT}The version.`,
+    '',
+    "Of the operator's commands alone",
+    ...COMMAND_OPTION_NAMES.flatMap((name) => {
+      const { placeholder, help, commands } = commandOption(name);
+      const of = commands.length === OPERATION_NAMES.length ? 'all' : commands.join(', ');
+      return [`  --${name}${placeholder === undefined ? '' : ` <${placeholder}>`}`, ...wrap(`${help} (${of})`)];
+    }),
   ];
   for (const group of OPTION_GROUPS) {
     lines.push('', group);
@@ -129,7 +144,9 @@ function formatDefault(row: OptionRow): string {
 }
 
 function formatRoles(row: OptionRow): string {
-  return row.roles === undefined ? '' : ` (${row.roles.join(', ')})`;
+  return row.roles === undefined
+    ? ''
+    : ` (${row.roles.map((user) => (user === 'operate' ? "operator's commands" : user)).join(', ')})`;
 }
 
 function escapeCell(text: string): string {

@@ -15,7 +15,7 @@ import { resolveKafka } from './kafka-settings.ts';
 import { mergeLayers } from './layers.ts';
 import type { Layer, RawValue } from './layers.ts';
 import { OPTION_NAMES, optionRow } from './option-table.ts';
-import type { OptionName, Role } from './option-table.ts';
+import type { OptionName, OptionUser } from './option-table.ts';
 import type { Arguments } from './parse-arguments.ts';
 import { readConfigFile } from './read-config-file.ts';
 import type { FileLayer } from './read-config-file.ts';
@@ -36,13 +36,15 @@ export interface SettingsSources {
   readonly demoModule: string;
 }
 
+/** Of a log file; on Kafka the topics have 12. */
+const EMBEDDED_PARTITIONS = 4;
 const DEFAULT_FILE = 'throughline.yaml';
 /** In the folder that a log file is in by default. */
 const LOCAL_SECRET_FILE = '.throughline/secrets';
 const SECRETLESS_GATEWAY = GatewayConfigSchema.omit({ secrets: true });
 
 /** Throws {@link ConfigError}. */
-export function loadSettings(sources: SettingsSources, role: Role): Settings {
+export function loadSettings(sources: SettingsSources, role: OptionUser): Settings {
   const { cwd, demoModule } = sources;
   const environment = readEnvironment(sources.environment);
   const faults: Fault[] = [...sources.arguments.faults, ...environment.faults];
@@ -78,16 +80,24 @@ export function loadSettings(sources: SettingsSources, role: Role): Settings {
   const warnings = checkExposure(role, layer, options, tokens !== null, faults);
   if (faults.length > 0 || gateway === undefined || worker === undefined || options.log === undefined)
     throw new ConfigError(faults);
+  const isRetentionSet = layer.get('retention')?.source !== 'default';
   return {
     log: {
       location: options.log,
       retentionMs: options.retention ?? 0,
       maxBytes: options['max-size'] ?? 0,
-      partitions: options.partitions ?? 0,
+      partitions: options.partitions ?? EMBEDDED_PARTITIONS,
       leaseMs: options.lease ?? null,
       appendTimeoutMs: gateway.appendTimeoutMs,
-      isRetentionSet: layer.get('retention')?.source !== 'default',
+      isRetentionSet,
       kafka,
+      topics: {
+        partitions: options.partitions,
+        replication: options.replication,
+        retentionMs: isRetentionSet ? options.retention : undefined,
+        inboundRetentionMs: options['inbound-retention'],
+        maxMessageBytes: options['max-message'],
+      },
     },
     secrets,
     localSecretFile: path.resolve(cwd, LOCAL_SECRET_FILE),

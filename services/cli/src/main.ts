@@ -29,6 +29,13 @@ const err = (line: string): void => {
   process.stderr.write(line);
 };
 
+const onSignals = (onSignal: (signal: NodeJS.Signals) => void): (() => void) => {
+  process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
+  return () => {
+    process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
+  };
+};
+
 run({
   argv: process.argv.slice(2),
   environment: process.env,
@@ -38,18 +45,22 @@ run({
   out,
   err,
   readStdin: () => text(process.stdin),
+  async operate(operation, settings) {
+    const { operate } = await import('./operate/operate.ts');
+    return await operate(operation, settings, {
+      out,
+      err,
+      onSignals,
+      isInteractive: process.stdin.isTTY && process.stderr.isTTY,
+    });
+  },
   async runRole(role, settings) {
     // Loaded when needed: help and configuration commands answer without the weight of the servers.
     const [{ runRole }, { realParts }] = await Promise.all([import('./run-role.ts'), import('./real-parts.ts')]);
     return await runRole(role, settings, realParts, {
       out,
       err,
-      onSignals(onSignal) {
-        process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
-        return () => {
-          process.off('SIGINT', onSignal).off('SIGTERM', onSignal);
-        };
-      },
+      onSignals,
       exit: (code) => process.exit(code),
     });
   },

@@ -9,6 +9,9 @@ export type OptionKind =
 
 export type Role = 'serve' | 'gateway' | 'worker';
 
+/** Who takes options: the roles, and the commands of whoever operates them. */
+export type OptionUser = Role | 'operate';
+
 export const OPTION_GROUPS = [
   'Addresses',
   'Log',
@@ -38,8 +41,8 @@ export interface OptionRow {
   /** Paths in the file are relative to the file. */
   readonly isPath?: true;
   readonly choices?: readonly string[];
-  /** Roles that take it on the command line; absent: all. */
-  readonly roles?: readonly Role[];
+  /** Who takes it on the command line; absent: all. */
+  readonly roles?: readonly OptionUser[];
   /** Fields of the role's schema that it sets. */
   readonly gateway?: string;
   readonly worker?: string;
@@ -47,6 +50,7 @@ export interface OptionRow {
 
 const SERVING = ['serve', 'gateway'] as const;
 const HOSTING = ['serve', 'worker'] as const;
+const OPERATING = ['operate'] as const;
 
 export const OPTIONS = {
   listen: {
@@ -97,8 +101,8 @@ export const OPTIONS = {
     group: 'Log',
     kind: 'count',
     placeholder: 'number',
-    default: '4',
-    help: 'Partitions of a log that is created now. An existing log keeps its own; on Kafka `topics apply` can add some.',
+    default: null,
+    help: 'Partitions of a log that is created now. An existing log keeps its own; on Kafka `topics apply` can add some. Without: 4, on Kafka 12.',
     yaml: 'log.partitions',
   },
   lease: {
@@ -117,6 +121,33 @@ export const OPTIONS = {
     default: 'throughline',
     help: 'Topics are <prefix>.inbound, .events, .sessions, .meta and .dead-letter. Another prefix is another log.',
     yaml: 'kafka.prefix',
+  },
+  replication: {
+    group: 'Kafka',
+    kind: 'count',
+    placeholder: 'number',
+    default: null,
+    help: 'Replicas of topics that `topics apply` creates. Without: 3. One is for trials: what its broker loses is lost.',
+    yaml: 'kafka.replication',
+    roles: OPERATING,
+  },
+  'inbound-retention': {
+    group: 'Kafka',
+    kind: 'duration',
+    placeholder: 'duration',
+    default: null,
+    help: 'How long `topics apply` has what clients sent held, at least as long as events. Without: as events.',
+    yaml: 'kafka.inboundRetention',
+    roles: OPERATING,
+  },
+  'max-message': {
+    group: 'Kafka',
+    kind: 'size',
+    placeholder: 'size',
+    default: null,
+    help: 'Largest message that `topics apply` has the topics take. Without: 8MiB.',
+    yaml: 'kafka.maxMessage',
+    roles: OPERATING,
   },
   'kafka-tls': {
     group: 'Kafka',
@@ -332,7 +363,7 @@ export const OPTIONS = {
     help: 'The same from a file, one secret a line, as `throughline secret new` prints it.',
     yaml: 'secretsFile',
     isPath: true,
-    roles: SERVING,
+    roles: [...SERVING, ...OPERATING],
   },
   'json-logs': {
     group: 'Output',
@@ -397,7 +428,7 @@ export const OPTIONS = {
     default: '4MiB',
     help: 'Largest body of a request.',
     yaml: 'limits.maxBody',
-    roles: SERVING,
+    roles: [...SERVING, ...OPERATING],
     gateway: 'maxBodyBytes',
   },
   'max-connections': {

@@ -1,13 +1,17 @@
 /** The command line: a command, and options as text. Whether a value is right is decided later, with all the others. */
 import type { Fault } from './faults.ts';
 import { didYouMean } from './nearest-name.ts';
+import { commandOption, COMMAND_OPTION_NAMES, isCommandOption, OPERATION_NAMES } from './operate/operations.ts';
+import type { CommandOptionName, Operation, OperationName } from './operate/operations.ts';
+import { parseOperation } from './operate/parse-operation.ts';
 import { CONFIG_FILE_OPTION, isOptionName, OPTION_NAMES, optionRow } from './option-table.ts';
-import type { OptionName, Role } from './option-table.ts';
+import type { OptionName, OptionUser, Role } from './option-table.ts';
 
 export type Command =
   | { readonly name: 'help' }
   | { readonly name: 'version' }
   | { readonly name: 'run'; readonly role: Role }
+  | { readonly name: 'operate'; readonly operation: Operation }
   | { readonly name: 'config-check' }
   | { readonly name: 'config-print' }
   | { readonly name: 'secret-new' }
@@ -20,7 +24,9 @@ export interface Arguments {
   readonly faults: readonly Fault[];
 }
 
-const COMMANDS = new Map<string, Command>([
+type Named = Exclude<Command, { readonly name: 'operate' }> | { readonly name: 'operate'; readonly of: OperationName };
+
+const COMMANDS = new Map<string, Named>([
   ['serve', { name: 'run', role: 'serve' }],
   ['gateway', { name: 'run', role: 'gateway' }],
   ['worker', { name: 'run', role: 'worker' }],
@@ -28,10 +34,12 @@ const COMMANDS = new Map<string, Command>([
   ['config print', { name: 'config-print' }],
   ['secret new', { name: 'secret-new' }],
   ['secret hash', { name: 'secret-hash' }],
+  ...OPERATION_NAMES.map((of) => [of, { name: 'operate', of }] as const),
 ]);
 
 const FLAG_NAMES: readonly string[] = [
   ...OPTION_NAMES.filter((name) => optionRow(name).isFlag !== false),
+  ...COMMAND_OPTION_NAMES,
   CONFIG_FILE_OPTION.name,
   'help',
   'version',
@@ -41,6 +49,7 @@ export function parseArguments(argv: readonly string[]): Arguments {
   const words: string[] = [];
   const faults: Fault[] = [];
   const options = new Map<OptionName, string>();
+  const commandOptions = new Map<CommandOptionName, string>();
   let configFile: string | undefined;
   let wanted: 'help' | 'version' | undefined;
 
@@ -63,7 +72,16 @@ export function parseArguments(argv: readonly string[]): Arguments {
         set(negated, inline === undefined ? 'false' : 'with a value');
         continue;
       }
-      if (name !== CONFIG_FILE_OPTION.name && (!isOptionName(name) || optionRow(name).isFlag === false)) {
+      if (isCommandOption(name) && commandOption(name).placeholder === undefined) {
+        if (inline === undefined) commandOptions.set(name, 'true');
+        else faults.push({ where: `--${name}`, problem: 'takes no value.' });
+        continue;
+      }
+      if (
+        name !== CONFIG_FILE_OPTION.name &&
+        !isCommandOption(name) &&
+        (!isOptionName(name) || optionRow(name).isFlag === false)
+      ) {
         faults.push({ where: `--${name}`, problem: unknownOption(name) });
         // What follows is most likely its value, not a word of the command.
         if (inline === undefined && argv[index + 1]?.startsWith('-') === false) index++;
@@ -81,14 +99,18 @@ export function parseArguments(argv: readonly string[]): Arguments {
       }
       if (inline === undefined) index++;
       if (isOptionName(name)) set(name, value);
-      else if (configFile !== undefined) faults.push({ where: '--config', problem: 'is given twice.' });
+      else if (isCommandOption(name)) {
+        if (commandOptions.has(name)) faults.push({ where: `--${name}`, problem: 'is given twice.' });
+        commandOptions.set(name, value);
+      } else if (configFile !== undefined) faults.push({ where: '--config', problem: 'is given twice.' });
       else configFile = value;
     }
   }
 
   if (wanted !== undefined) return { command: { name: wanted }, options, configFile, faults: [] };
-  const command = findCommand(words, faults, options);
+  const command = findCommand(words, faults, options, commandOptions);
   if (command.name === 'run') checkRole(command.role, options, faults);
+  if (command.name === 'operate') checkRole('operate', options, faults);
   return { command, options, configFile, faults };
 
   function set(name: OptionName, value: string): void {
@@ -99,33 +121,48 @@ export function parseArguments(argv: readonly string[]): Arguments {
   }
 }
 
-function findCommand(words: readonly string[], faults: Fault[], options: ReadonlyMap<OptionName, string>): Command {
+function findCommand(
+  words: readonly string[],
+  faults: Fault[],
+  options: ReadonlyMap<OptionName, string>,
+  commandOptions: ReadonlyMap<CommandOptionName, string>,
+): Command {
   const known = [...COMMANDS.keys()];
   const [first] = words;
   if (first === undefined) {
     faults.push({ where: 'command', problem: `none is given; it is one of: ${known.join(', ')}.` });
     return { name: 'help' };
   }
-  const length = first === 'config' || first === 'secret' ? 2 : 1;
+  const length = known.some((name) => name.startsWith(`${first} `)) ? 2 : 1;
   const text = words.slice(0, length).join(' ');
+  const command = COMMANDS.get(text);
+  if (command?.name === 'operate') {
+    const operation = parseOperation(command.of, words.slice(length), commandOptions, faults);
+    return operation === undefined ? { name: 'help' } : { name: 'operate', operation };
+  }
+  for (const option of commandOptions.keys())
+    faults.push({ where: `--${option}`, problem: `is an option of ${commandOption(option).commands.join(', ')}.` });
   for (const extra of words.slice(length))
     faults.push({ where: extra, problem: `is one word too many.${quotesHint(options)}` });
-  const command = COMMANDS.get(text);
   if (command !== undefined) return command;
   const nearest = didYouMean(text, known);
   faults.push({ where: text, problem: `is no command; it is one of: ${known.join(', ')}.${nearest}` });
   return { name: 'help' };
 }
 
-function checkRole(role: Role, options: ReadonlyMap<OptionName, string>, faults: Fault[]): void {
+function checkRole(role: OptionUser, options: ReadonlyMap<OptionName, string>, faults: Fault[]): void {
   for (const name of options.keys()) {
     const { roles } = optionRow(name);
     if (roles === undefined || roles.includes(role)) continue;
     faults.push({
       where: `--${name}`,
-      problem: `is an option of ${roles.join(' and ')}, not of ${role}; leave it out.`,
+      problem: `is an option of ${roles.map(nameUser).join(' and ')}, not of ${nameUser(role)}; leave it out.`,
     });
   }
+}
+
+function nameUser(user: OptionUser): string {
+  return user === 'operate' ? "the operator's commands" : user;
 }
 
 function unknownOption(name: string): string {
@@ -143,5 +180,6 @@ function quotesHint(options: ReadonlyMap<OptionName, string>): string {
 }
 
 function placeholderOf(name: string): string {
-  return isOptionName(name) ? (optionRow(name).placeholder ?? 'value') : CONFIG_FILE_OPTION.placeholder;
+  if (isOptionName(name)) return optionRow(name).placeholder ?? 'value';
+  return isCommandOption(name) ? (commandOption(name).placeholder ?? 'value') : CONFIG_FILE_OPTION.placeholder;
 }

@@ -6,6 +6,7 @@ import { loadSettings } from './load-settings.ts';
 import { parseArguments } from './parse-arguments.ts';
 import { printSettings } from './print-settings.ts';
 import type { Environment } from './read-environment.ts';
+import type { Operation } from './operate/operations.ts';
 import type { Role } from './option-table.ts';
 import type { Settings } from './settings.ts';
 
@@ -20,6 +21,8 @@ export interface Invocation {
   readStdin(): Promise<string>;
   /** Runs a role until it is told to stop; resolves with the exit code. */
   runRole(role: Role, settings: Settings): Promise<number>;
+  /** Runs an operator's command to its end; resolves with the exit code. */
+  operate(operation: Operation, settings: Settings): Promise<number>;
 }
 
 /** 0: done. 1: something outside the configuration failed. 2: the command line or the configuration is wrong. */
@@ -47,6 +50,11 @@ export async function run(invocation: Invocation): Promise<number> {
       case 'config-print':
         invocation.out(printSettings(loadSettings({ ...invocation, arguments: given }, 'serve')));
         return 0;
+      case 'operate':
+        return await invocation.operate(
+          command.operation,
+          loadSettings({ ...invocation, arguments: given }, 'operate'),
+        );
       case 'run':
         return await invocation.runRole(command.role, loadSettings({ ...invocation, arguments: given }, command.role));
     }

@@ -18,6 +18,7 @@ export interface LogSettings {
   /** Where nobody set it, what a log holds is no broken promise. */
   readonly isRetentionSet: boolean;
   readonly kafka: KafkaSettings;
+  readonly topics: TopicSettings;
 }
 
 /** How to reach the brokers; without meaning on another log. */
@@ -28,6 +29,15 @@ export interface KafkaSettings {
   readonly login: KafkaLogin | null;
   /** Null: by role. */
   readonly clientId: string | null;
+}
+
+/** What `topics apply` was asked for; undefined: nobody asked, and a topic may have more than the default. */
+export interface TopicSettings {
+  readonly partitions: number | undefined;
+  readonly replication: number | undefined;
+  readonly retentionMs: number | undefined;
+  readonly inboundRetentionMs: number | undefined;
+  readonly maxMessageBytes: number | undefined;
 }
 
 export type KafkaLogin =

@@ -3,12 +3,11 @@ import type { Clock, Log, Random } from '@throughline/log';
 import { deadline, LogError } from '@throughline/log';
 import type { Epoch, Offset, RecordInput, SessionId } from '@throughline/protocol';
 import { INBOUND_TYPE, makeRecord } from '@throughline/protocol';
-import type { Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
+import type { HistoryGuard, Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import { refuse } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
-import type { HistoryGuard } from './history-guard.ts';
 import type { StandaloneStart } from './standalone-start.ts';
 import type { TakeoverLimit } from './takeover-limit.ts';
 

@@ -2,9 +2,9 @@
  * The gateway without HTTP: `handle(request, sink)` over the log, with clock and chance as arguments, so that
  * simulation runs the shipped code. SPEC: GW-*.
  */
-import { Meta, SessionDirectory, TailSet } from '@throughline/tail';
+import { HistoryGuard, Meta, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { deadline, LogError } from '@throughline/log';
+import { abortable, deadline, LogError } from '@throughline/log';
 import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
@@ -14,7 +14,6 @@ import type { GatewayContext, GatewayDeps } from './context.ts';
 import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
-import { HistoryGuard } from './history-guard.ts';
 import { handlePost } from './post.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { StandaloneStart } from './standalone-start.ts';
@@ -63,8 +62,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   const start = deadline(clock, START_DEADLINE_MS);
   let epoch: Epoch;
   try {
-    epoch = await orAborted(meta.ensureEpoch(deps.random, start.signal), start.signal);
-    await orAborted(directory.sync(start.signal), start.signal);
+    epoch = await abortable(meta.ensureEpoch(deps.random, start.signal), start.signal);
+    await abortable(directory.sync(start.signal), start.signal);
   } catch (error) {
     await Promise.all([meta.close(), directory.close()]);
     if (!start.expired()) throw error;
@@ -73,6 +72,17 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     start.dispose();
   }
 
+  // Before the listener below: tails of a new epoch are made for a guard that knows of it.
+  const guard = new HistoryGuard({
+    log,
+    clock,
+    random: deps.random,
+    meta,
+    logger,
+    onCount: (what, topic) => {
+      metrics.add(`throughline_history_${what}_total`, 1, { topic });
+    },
+  });
   const makeTails = (of: Epoch): TailSet =>
     new TailSet({
       log,
@@ -88,6 +98,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
         metrics.add('throughline_gateway_slow_readers_total');
       },
       onError,
+      guard,
     });
   let tails = makeTails(epoch);
   let draining = false;
@@ -100,7 +111,6 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       metrics.set('throughline_gateway_connections', count);
     },
   });
-  const guard = new HistoryGuard({ log, clock, random: deps.random, logger, meta, epoch });
   const context: GatewayContext = {
     ...deps,
     config,
@@ -117,7 +127,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     logger.warn('the epoch changed: sessions of the former one have ended', { from: epoch, to: next });
     const former = tails;
     epoch = next;
-    guard.startEpoch(next);
+    metrics.add('throughline_epoch_changes_total');
     tails = makeTails(next);
     former.stop().catch(onError);
   });
@@ -223,24 +233,6 @@ class OnceSink implements ResponseSink {
 
   end(): void {
     this.#to.end();
-  }
-}
-
-/** `work`, or `ABORTED` when `signal` fires, whatever `work` waits for. */
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort = (): void => undefined;
-  const aborted = new Promise<never>((_resolve, reject) => {
-    onAbort = () => {
-      reject(new LogError('ABORTED', 'the wait was aborted'));
-    };
-    if (signal.aborted) onAbort();
-    else signal.addEventListener('abort', onAbort, { once: true });
-  });
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', onAbort);
   }
 }
 

@@ -59,7 +59,7 @@ async function openStandalone(
     // A connection that is gone must not take the stream from one that lives.
     if (signal.aborted) return CLIENT_GONE;
     const attachment = makeAttachmentName(context);
-    const attachedAt = await attach(context, tail, session, STANDALONE, attachment);
+    const attachedAt = await attach(context, session, STANDALONE, attachment);
     const limit = deadline(context.clock, Math.min(LOOK_BACK_MS, context.config.appendTimeoutMs), signal);
     const decision = await context.standaloneStart.decide(tail, session.id, attachedAt, limit.signal);
     limit.dispose();

@@ -23,9 +23,12 @@ export async function pendingRequests(
   try {
     let position = stream.at;
     for (;;) {
-      const { records, next } = await context.log.read(from, position, { maxBytes: MAX_BYTES, signal: limit.signal });
+      const { records, next, bounds } = await context.log.read(from, position, {
+        maxBytes: MAX_BYTES,
+        signal: limit.signal,
+      });
+      context.guard.noteRead(session.id.epoch, from, records.at(-1) ?? null, bounds.end);
       for (const record of records) {
-        context.guard.noteRead(from, record.offset);
         if (!isOfStream(record, session, stream.at)) return ids;
         const id = requestIdOf(record);
         if (id !== null) ids.set(record.offset, id);

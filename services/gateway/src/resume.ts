@@ -58,7 +58,7 @@ async function resumeAt(context: GatewayContext, options: Resume, cursor: EventI
   const reader = tail.cursor(key, cursor.offset);
   const attachment = makeAttachmentName(context);
   // Reading does not wait for the attachment; whoever needs its outcome awaits it below.
-  const attaching = attach(context, tail, session, cursor.stream, attachment);
+  const attaching = attach(context, session, cursor.stream, attachment);
   attaching.catch(() => undefined);
   const found = await findAnchor(context, { cursor, tail, reader, attaching, signal });
   switch (found.kind) {
@@ -78,7 +78,7 @@ async function resumeAt(context: GatewayContext, options: Resume, cursor: EventI
   // Without its attachment this connection would not see that a newer one has the stream.
   const lost = new AbortController();
   attaching.catch(() => {
-    lost.abort();
+    lost.abort('the attachment failed');
   });
   countResume(context, 'resumed');
   return new SseStream(context, {

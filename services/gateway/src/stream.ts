@@ -52,6 +52,9 @@ export interface StreamOptions {
   readonly first?: CursorResult;
 }
 
+/** See `mcp-app.ts`: without a reason an abort makes an error with a stack. */
+const STOPPED = 'the stream ends';
+
 const SSE_HEADERS = {
   'Content-Type': 'text/event-stream',
   'Cache-Control': 'no-store, no-transform',
@@ -111,11 +114,11 @@ export class SseStream {
     const remove = context.connections.add({
       closeForDrain: (when) => {
         if (this.#drain !== 'now') this.#drain = when;
-        if (when === 'now' || this.#isResumable) this.#stop.abort();
+        if (when === 'now' || this.#isResumable) this.#stop.abort(STOPPED);
       },
     });
     const onGone = (): void => {
-      this.#stop.abort();
+      this.#stop.abort(STOPPED);
     };
     const ends = options.lost === undefined ? [options.signal] : [options.signal, options.lost];
     for (const signal of ends) {
@@ -126,7 +129,8 @@ export class SseStream {
       options.sink.head(200, sseHead(context, options.session, options.headers));
       this.#lastWriteMs = this.#lastIdMs = context.clock.monoMs();
       for (const text of options.prelude) this.#buffer += text;
-      await this.#flush();
+      // With events at hand it goes out with them.
+      if (options.first === undefined) await this.#flush();
       await this.#pump();
     } catch (error) {
       context.logger.error('stream failed', {
@@ -239,7 +243,7 @@ export class SseStream {
   #idSent(): void {
     this.#isResumable = true;
     this.#lastIdMs = this.#context.clock.monoMs();
-    if (this.#drain === 'when-resumable') this.#stop.abort();
+    if (this.#drain === 'when-resumable') this.#stop.abort(STOPPED);
   }
 
   /** The border between replayed and live. From here the client's cursor may move on to this connection's own attachment. */

@@ -1,6 +1,6 @@
 /** What the parts of the worker share. */
 import type { Clock, Log, Random } from '@throughline/log';
-import type { Meta } from '@throughline/tail';
+import type { HistoryGuard, Meta } from '@throughline/tail';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import type { WorkerConfig } from './config.ts';
 import type { McpHost } from './host/host.ts';
@@ -22,6 +22,7 @@ export interface WorkerContext extends WorkerDeps {
   readonly config: WorkerConfig;
   readonly worker: string;
   readonly meta: Meta;
+  readonly guard: HistoryGuard;
   readonly catalogs: ReadonlyMap<string, ToolCatalog>;
   /** Bounds over all partitions of this worker. */
   readonly places: RunningPlaces;

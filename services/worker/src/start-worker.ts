@@ -1,11 +1,14 @@
 /** The worker role: joins the group, owns what it is assigned, hosts sessions, leaves in order. SPEC: WRK-*. */
-import { deadline } from '@throughline/log';
+import { deadline, WORKER_GROUP } from '@throughline/log';
 import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
-import { Meta } from '@throughline/tail';
+import { HistoryGuard, Meta } from '@throughline/tail';
 import { ackWithin } from './ack-within.ts';
 import { Heartbeat } from './claim/heartbeat.ts';
+import { LagCommits } from './claim/lag-commits.ts';
+import type { Progress } from './claim/lag-commits.ts';
+import { MarkWriter } from './claim/mark-writer.ts';
 import { CLOSE_DEADLINE_MS, PartitionOwner } from './claim/partition-owner.ts';
 import type { WorkerConfig } from './config.ts';
 import { ToolCatalog } from './consume/tool-catalog.ts';
@@ -29,7 +32,6 @@ export interface Worker {
   stop(options?: { readonly drain?: boolean }): Promise<void>;
 }
 
-const GROUP = 'workers';
 const START_DEADLINE_MS = 30_000;
 const READY_DEADLINE_MS = 15_000;
 /** A worker that got no partition when it joined may get some soon, or may be one too many. */
@@ -58,6 +60,26 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   } finally {
     start.dispose();
   }
+  // Before any other listens to epochs: who begins anew asks it.
+  const guard = new HistoryGuard({
+    log,
+    clock,
+    random,
+    meta,
+    logger: logger.child({ worker }),
+    onCount: (what, topic) => {
+      metrics.add(`throughline_history_${what}_total`, 1, { topic });
+    },
+  });
+  const stopEpochs = meta.onEpoch((next) => {
+    logger.warn('the epoch changed: sessions of the former one have ended', { worker, to: next });
+    metrics.add('throughline_epoch_changes_total');
+  });
+  const end = async (): Promise<void> => {
+    stopEpochs();
+    guard.stop();
+    await meta.close();
+  };
   const catalogs = new Map(
     [...hosts.keys()].map((server) => [server, new ToolCatalog(deps.tools?.get(server) ?? [])] as const),
   );
@@ -71,6 +93,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     config,
     worker,
     meta,
+    guard,
     catalogs,
     places: new RunningPlaces(config.maxRunning),
     seats: new InstanceSeats(
@@ -124,14 +147,24 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   await heartbeat.beat();
   let membership: Membership;
   try {
-    membership = await log.join({ group: GROUP, member: worker, onChange: assign });
+    membership = await log.join({ group: WORKER_GROUP, member: worker, onChange: assign });
     if (!isAssigned) assign(membership.assigned());
   } catch (error) {
     await Promise.all([...owners.values()].map((owner) => owner.abandon()));
     await heartbeat.stop();
-    await meta.close();
+    await end();
     throw error;
   }
+
+  const marks = new MarkWriter(context, ownedPartitions);
+  const lagCommits = new LagCommits(context, membership, () => {
+    const progress = new Map<Partition, Progress>();
+    for (const [partition, owner] of owners) {
+      const made = owner.progress();
+      if (made !== null) progress.set(partition, made);
+    }
+    return progress;
+  });
 
   const isReady = (): boolean => isAssigned && [...owners.values()].every((owner) => owner.isOwned());
   await waitUntil(() => isAssigned, changed, clock, FIRST_ASSIGNMENT_MS);
@@ -140,6 +173,8 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   const stop = async (drain: boolean): Promise<void> => {
     const all = [...owners.values(), ...leaving.values()];
     const drainMs = drain ? config.drainMs : 0;
+    const served = ownedPartitions();
+    marks.stop();
     // Whatever does not come to its end by then is given up: when the heartbeats have stopped, nobody waits for it.
     const limit = deadline(clock, drain ? drainMs + 2 * CLOSE_DEADLINE_MS : 0);
     limit.signal.addEventListener('abort', () => {
@@ -147,14 +182,17 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     });
     try {
       await heartbeat.leave();
+      // Before the group is left: nobody may commit afterwards.
+      await lagCommits.stop();
       const left = ackWithin(clock, CLOSE_DEADLINE_MS, membership.leave()).catch((error: unknown) => {
         logger.warn('leaving the group failed', { worker, error: errorText(error) });
       });
       await Promise.all([left, ...all.map((owner) => owner.leave(drainMs))]);
     } finally {
       limit.dispose();
-      await heartbeat.stop();
-      await meta.close();
+      // Nobody may serve for a while: what was released and not told could be lost unseen.
+      await Promise.all([marks.write(served), heartbeat.stop()]);
+      await end();
     }
   };
   return {

@@ -147,6 +147,7 @@ export function openSimLog(options: SimLogOptions): Log {
     },
     bounds: (of) => delayed(own.bounds(of)),
     join: (joinOptions) => delayed(own.join(joinOptions)),
+    committed: (group) => delayed(own.committed(group)),
     close() {
       isClosed = true;
       return own.close();

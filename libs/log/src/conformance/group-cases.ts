@@ -103,6 +103,43 @@ export function groupCases(bench: GetBench): void {
     await a.membership.leave();
   });
 
+  it('[LOG-COMMIT] what a member commits is told to every handle, also a lower offset, and stays when it has left', async () => {
+    const { harness, log } = bench();
+    const group = newGroup();
+    const other = await harness.open();
+    expect([...(await other.committed(group))]).toEqual([]);
+    const a = await take(log, group, 'a');
+    await settled('a has all', () => isDivided(log, [a]));
+    await Promise.all([a.membership.commit(0, 7), a.membership.commit(1, 0)]);
+    expect([...(await other.committed(group))].sort()).toEqual([
+      [0, 7],
+      [1, 0],
+    ]);
+    await a.membership.commit(0, 5);
+    await a.membership.leave();
+    expect((await other.committed(group)).get(0)).toBe(5);
+    expect([...(await other.committed(newGroup()))]).toEqual([]);
+  });
+
+  it('[LOG-COMMIT] a commit of a partition that is not assigned is refused and changes nothing', async () => {
+    const { harness, log } = bench();
+    const group = newGroup();
+    const other = await harness.open();
+    const a = await take(log, group, 'a');
+    const b = await take(other, group, 'b');
+    await settled('a and b share', () => isDivided(log, [a, b]));
+    const [own = -1] = a.membership.assigned();
+    await a.membership.commit(own, 3);
+    await expect(b.membership.commit(own, 1)).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+    await expect(a.membership.commit(own, -1)).rejects.toBeInstanceOf(RangeError);
+    await a.membership.leave();
+    await expect(a.membership.commit(own, 9)).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
+    expect([...(await log.committed(group))]).toEqual([[own, 3]]);
+    await other.close();
+    await expect(b.membership.commit(own, 9)).rejects.toMatchObject({ code: 'CLOSED' });
+    await expect(other.committed(group)).rejects.toMatchObject({ code: 'CLOSED' });
+  });
+
   it('[LOG-GROUP-LEASE] the partitions of a member that was killed go to the others when its lease runs out', async ({
     skip,
   }) => {

@@ -421,10 +421,9 @@ describe.skipIf(brokers === null)('kafka', () => {
   });
 
   describe('groups', () => {
-    it('[KAFKA-COMMIT] a commit shows in the group of the prefix under the partition, and is refused for one that is not assigned', async () => {
+    it('[KAFKA-COMMIT] a commit shows in the group <prefix>.<group> under the partition, and is refused for one that is not assigned', async () => {
       const log = await bench.open({ sessionTimeoutMs: 2000 });
       const group = 'commit';
-      const groupId = `${bench.prefix}.commit`;
       const other = await bench.open({ sessionTimeoutMs: 2000 });
       const [a, b] = [
         await log.join({ group, member: 'a', onChange: () => undefined }),
@@ -433,10 +432,13 @@ describe.skipIf(brokers === null)('kafka', () => {
       await eventually(systemClock, 'both have two', () => a.assigned().length === 2 && b.assigned().length === 2);
       await a.commit(a.assigned()[0]!, 17);
       await expect(a.commit(b.assigned()[0]!, 3)).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
-      const [offsets] = await bench.admin.fetchOffsets({ groupId, topics: [`${bench.prefix}.inbound`] });
+      const [offsets] = await bench.admin.fetchOffsets({
+        groupId: `${bench.prefix}.commit`,
+        topics: [`${bench.prefix}.inbound`],
+      });
       const committed = offsets?.partitions.filter(({ offset }) => offset !== '-1');
       expect(committed).toEqual([expect.objectContaining({ partition: a.assigned()[0], offset: '17' })]);
-      const { groups } = await bench.admin.describeGroups([groupId]);
+      const { groups } = await bench.admin.describeGroups([`${bench.prefix}.commit`]);
       expect(groups[0]).toMatchObject({ state: 'Stable', protocol: 'throughline-sticky', protocolType: 'consumer' });
       expect(groups[0]?.members).toHaveLength(2);
     });

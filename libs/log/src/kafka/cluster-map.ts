@@ -25,7 +25,8 @@ export interface ClusterMap {
 const METADATA_TIMEOUT_MS = 5000;
 /** A topic is not asked for more often, however many readers miss its leader. */
 const LEAST_AGE_MS = 100;
-const MAX_AGE_MS = 5 * 60_000;
+/** A leader that is cut off from the cluster, but not from us, answers reads as ever: nothing else shows that it was replaced. */
+const MAX_AGE_MS = 30_000;
 
 interface Leaders {
   readonly atMs: number;
@@ -56,17 +57,19 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
 
   /** One round over the brokers that are known. */
   const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
-    for (let attempt = 1; ; attempt++) {
+    for (let attempt = 1; ;) {
       if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
       const used = connection ?? nextConnection();
       try {
         return await used.call(call, timeoutMs);
       } catch (error) {
-        // The first of several requests on it that fails throws it away, and not the one that took its place.
-        used.destroy();
+        // Not one that has replaced it meanwhile.
         if (connection === used) connection = null;
-        const failure = closing.signal.aborted ? error : asBroken(error);
-        if (closing.signal.aborted || !isPassing(failure) || attempt >= seeds.length + nodes.size) throw failure;
+        used.destroy();
+        if (closing.signal.aborted) throw error;
+        // Closed under this request, since another one failed on it or went on to another broker: that says nothing of the cluster.
+        if (error instanceof KafkaFailure && error.kind === 'closed') continue;
+        if (!isPassing(error) || attempt++ >= seeds.length + nodes.size) throw error;
       }
     }
   };
@@ -92,6 +95,8 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       if (known !== undefined) {
         const ageMs = clock.monoMs() - known.atMs;
         if (ageMs < LEAST_AGE_MS) await sleep(clock, LEAST_AGE_MS - ageMs, closing.signal);
+        // Another broker: one that is cut off from the cluster would say for ever what it said last.
+        nextConnection();
       }
       await metadata([topic]);
       const leaders = topics.get(topic);
@@ -143,11 +148,4 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       connection = null;
     },
   };
-}
-
-/** A connection that was closed under a request, because another request on it had failed, is a broken one. */
-function asBroken(error: unknown): unknown {
-  if (!(error instanceof KafkaFailure) || error.kind !== 'closed') return error;
-  const { message, wasSent } = error;
-  return new KafkaFailure('connection', message, { wasSent, cause: error });
 }

@@ -5,6 +5,7 @@
  */
 import type { Partition } from '@throughline/protocol';
 import { sameAssignment } from '../assign-sticky.ts';
+import { checkCommit } from '../check-append.ts';
 import { deadline, sleep } from '../clock.ts';
 import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
@@ -28,15 +29,6 @@ import {
   syncGroupCall,
 } from './wire/group.ts';
 
-/** What Kafka adds to a membership. */
-export interface KafkaMembership extends Membership {
-  /**
-   * Commits a position of `inbound`, for the tools that show lag; nothing reads it back. Errors: `LOG_UNAVAILABLE`
-   * (also while the group changes, or if the partition is not assigned to this member).
-   */
-  commit(partition: Partition, offset: number): Promise<void>;
-}
-
 export interface GroupContext {
   readonly clock: Clock;
   readonly map: ClusterMap;
@@ -46,6 +38,7 @@ export interface GroupContext {
   readonly partitions: number;
   readonly sessionTimeoutMs: number;
   onLog(event: KafkaLogEvent): void;
+  isClosed(): boolean;
 }
 
 /** Member of the group in its present generation. */
@@ -62,7 +55,7 @@ const FIRST_SEAT_MS = 30_000;
 const RETRY_MS = 250;
 
 export interface GroupHandle {
-  readonly membership: KafkaMembership;
+  readonly membership: Membership;
   /** As a kill of the process: the group is not told. */
   crash(): void;
 }
@@ -199,7 +192,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
     }
   };
 
-  const membership: KafkaMembership = {
+  const membership: Membership = {
     member,
     assigned: () => assigned,
     leave() {
@@ -209,8 +202,9 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
     async commit(partition, offset) {
       const unavailable = (message: string, cause?: unknown): LogError =>
         new LogError('LOG_UNAVAILABLE', message, {}, cause);
+      if (context.isClosed()) throw new LogError('CLOSED', 'the log is closed');
       // The broker would take it from any member of the generation.
-      if (!assigned.includes(partition)) throw unavailable(`partition ${partition} is not assigned to this member`);
+      checkCommit(assigned, partition, offset);
       if (connection === null) throw unavailable('the group cannot be reached now');
       const answer = await connection
         .call(offsetCommitCall(seat, topic, partition, offset), ANSWER_MS)

@@ -1,7 +1,6 @@
-export type { KafkaMembership } from './group-member.ts';
 export { openKafkaLog, openKafkaLogWithControls } from './kafka-log.ts';
 export type { KafkaControls, KafkaLog } from './kafka-log.ts';
 export type { KafkaClientOptions, KafkaLogEvent, KafkaLogOptions, KafkaSasl } from './options.ts';
-export { applyTopics, diffTopics } from './topics.ts';
-export type { TopicChange } from './topics.ts';
+export { applyTopics, diffTopics, showTopics } from './topics.ts';
+export type { ShownTopic, TopicChange, TopicState } from './topics.ts';
 export type { TopicPlanOptions } from './topic-settings.ts';

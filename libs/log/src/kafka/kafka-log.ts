@@ -1,14 +1,15 @@
 /** The log on a Kafka cluster, as callers see it. */
 import { checkAppend, checkPosition, checkRef } from '../check-append.ts';
 import { LogError } from '../errors.ts';
-import type { JoinOptions, Log, LogDescription, PartitionRef } from '../port.ts';
+import type { Log, LogDescription, PartitionRef } from '../port.ts';
 import { DEFAULT_READ_BYTES } from '../record-size.ts';
 import { createAppender } from './appender.ts';
 import { checkTopics } from './check-topics.ts';
 import { createClusterMap } from './cluster-map.ts';
+import { fetchCommitted } from './committed-offsets.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
-import type { GroupHandle, KafkaMembership } from './group-member.ts';
+import type { GroupHandle } from './group-member.ts';
 import { joinGroup } from './group-member.ts';
 import { createLanePool, makeLane } from './lanes.ts';
 import type { KafkaLogEvent, KafkaLogOptions } from './options.ts';
@@ -16,14 +17,12 @@ import type { ProduceFault, Producer } from './producer.ts';
 import { makeProducer } from './producer.ts';
 import type { ReaderContext } from './reader.ts';
 import { findBounds, readPartition } from './reader.ts';
-import { checkPrefix, DEFAULT_PREFIX, topicName } from './topic-names.ts';
+import { checkPrefix, DEFAULT_PREFIX, groupName, topicName } from './topic-names.ts';
 import { DEFAULT_RETENTION_MS } from './topic-settings.ts';
 import { BATCH_OVERHEAD, framedBytes } from './wire/record-batch.ts';
 
-/** The log of the port, with what Kafka adds. */
-export interface KafkaLog extends Log {
-  join(options: JoinOptions): Promise<KafkaMembership>;
-}
+/** The log of the port, with nothing of its own. */
+export type KafkaLog = Log;
 
 /** For tests and drills. */
 export interface KafkaControls {
@@ -176,12 +175,12 @@ export async function openKafkaLogWithControls(
           map,
           open,
           onLog,
+          isClosed: () => closing.signal.aborted,
           topic: topicName(prefix, 'inbound'),
           partitions: facts.partitions,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 8000,
         },
-        // Logs of other prefixes on the same cluster have groups of their own.
-        { ...joining, group: `${prefix}.${joining.group}` },
+        { ...joining, group: groupName(prefix, joining.group) },
       );
       groups.add(handle);
       if (closing.signal.aborted) {
@@ -189,6 +188,15 @@ export async function openKafkaLogWithControls(
         checkOpen();
       }
       return handle.membership;
+    },
+    async committed(group) {
+      checkOpen();
+      return await fetchCommitted(
+        { map, open },
+        groupName(prefix, group),
+        topicName(prefix, 'inbound'),
+        facts.partitions,
+      );
     },
     close() {
       closed ??= close();

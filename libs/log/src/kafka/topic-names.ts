@@ -13,3 +13,8 @@ export function checkPrefix(prefix: string): void {
 export function topicName(prefix: string, topic: Topic): string {
   return `${prefix}.${topic}`;
 }
+
+/** Of its own a prefix: members of two prefixes in one group would divide each other's partitions. */
+export function groupName(prefix: string, group: string): string {
+  return `${prefix}.${group}`;
+}

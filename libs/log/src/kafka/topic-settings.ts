@@ -6,15 +6,15 @@ import { ALL_TOPICS, checkPrefix, DEFAULT_PREFIX, topicName } from './topic-name
 export interface TopicPlanOptions {
   /** Default `throughline`. */
   readonly prefix?: string;
-  /** Of `inbound`, `events`, `sessions`; more than there are is added, fewer is refused. Default 12. */
+  /** Of `inbound`, `events`, `sessions`; more than there are is added, fewer is refused. Default 12, or what there is if that is more. */
   readonly partitions?: number;
   /** Replicas of new topics. Default 3. */
   readonly replication?: number;
-  /** Milliseconds that `events` are held: the resume window. Default 24 h. */
+  /** Milliseconds that `events` are held: the resume window. Default 24 h, or what there is if that is more. */
   readonly retentionMs?: number;
   /** Milliseconds that `inbound` is held, at least as long as `events`. Default: as `events`. */
   readonly inboundRetentionMs?: number;
-  /** Largest batch, hence record. Default 8 MiB. */
+  /** Largest batch, hence record. Default 8 MiB, or what there is if that is more. */
   readonly maxMessageBytes?: number;
 }
 
@@ -25,6 +25,13 @@ export interface TopicPlan {
   readonly replication: number;
   /** Every setting that matters, also where it is Kafka's default: a broker may have other defaults. */
   readonly settings: ReadonlyMap<string, string>;
+  /** What somebody asked for, rather than a default: `partitions`, `replication` and names of settings. */
+  readonly asked: ReadonlySet<string>;
+}
+
+/** Replicas that have to be in sync for an append: two, and one less than there are. */
+export function leastInSync(replication: number): number {
+  return Math.max(1, Math.min(2, replication - 1));
 }
 
 const DEFAULT_PARTITIONS = 12;
@@ -32,6 +39,11 @@ export const DEFAULT_RETENTION_MS = 24 * 3600_000;
 export const DEFAULT_MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 const LONGEST_SEGMENT_MS = 7 * 24 * 3600_000;
 const COMPACTION_GRACE_MS = 60_000;
+
+/** Retention goes by whole segments: records may stay an eighth longer, and an idle partition is emptied in time. */
+export function segmentWithin(retentionMs: number): number {
+  return Math.max(1, Math.min(LONGEST_SEGMENT_MS, Math.floor(retentionMs / 8)));
+}
 
 /** Throws `TypeError` or `RangeError` on options that cannot be. */
 export function planTopics(options: TopicPlanOptions = {}): TopicPlan[] {
@@ -49,7 +61,7 @@ export function planTopics(options: TopicPlanOptions = {}): TopicPlan[] {
     throw new RangeError('inbound must be held at least as long as events: a request outlives its answer');
 
   const common = {
-    'min.insync.replicas': String(Math.max(1, Math.min(2, replication - 1))),
+    'min.insync.replicas': String(leastInSync(replication)),
     'unclean.leader.election.enable': 'false',
     'message.timestamp.type': 'LogAppendTime',
     'max.message.bytes': String(maxMessageBytes),
@@ -61,8 +73,7 @@ export function planTopics(options: TopicPlanOptions = {}): TopicPlan[] {
     'cleanup.policy': 'delete',
     'retention.ms': String(retentionMs),
     'retention.bytes': '-1',
-    // Retention goes by whole segments: records may stay an eighth longer, and an idle partition is emptied in time.
-    'segment.ms': String(Math.max(1, Math.min(LONGEST_SEGMENT_MS, Math.floor(retentionMs / 8)))),
+    'segment.ms': String(segmentWithin(retentionMs)),
   });
   const compacted = {
     ...common,
@@ -84,11 +95,22 @@ export function planTopics(options: TopicPlanOptions = {}): TopicPlan[] {
         return compacted;
     }
   };
+  const askedOf = (topic: Topic): ReadonlySet<string> => {
+    const retentionMs = topic === 'inbound' ? options.inboundRetentionMs : options.retentionMs;
+    const given = {
+      partitions: options.partitions,
+      replication: options.replication,
+      'retention.ms': retentionMs,
+      'max.message.bytes': options.maxMessageBytes,
+    };
+    return new Set(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name])));
+  };
   return ALL_TOPICS.map((topic) => ({
     topic,
     name: topicName(prefix, topic),
     partitions: partitionCount(topic, partitions),
     replication,
     settings: new Map(Object.entries(settingsOf(topic))),
+    asked: askedOf(topic),
   }));
 }

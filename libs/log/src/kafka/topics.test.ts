@@ -6,7 +6,20 @@ import { decideTopics } from './topics.ts';
 const DAY_MS = 86_400_000;
 
 const stateOf = (plans: ReturnType<typeof planTopics>): Map<string, TopicState> =>
-  new Map(plans.map(({ name, partitions, replication, settings }) => [name, { partitions, replication, settings }]));
+  new Map(
+    plans.map(({ name, partitions, replication, settings }) => [
+      name,
+      { partitions, replication, inSync: replication, offline: 0, settings },
+    ]),
+  );
+
+/** The plan's topics, and one of them otherwise. */
+const statesWith = (topic: string, change: Partial<TopicState>, settings: Record<string, string> = {}) => {
+  const states = stateOf(planTopics());
+  const is = states.get(topic)!;
+  const changed = new Map([...is.settings, ...Object.entries(settings)]);
+  return states.set(topic, { ...is, ...change, settings: changed });
+};
 
 describe('topics', () => {
   it('[KAFKA-TOPICS] the settings are these', () => {
@@ -61,7 +74,7 @@ describe('topics', () => {
   });
 
   it('[KAFKA-TOPICS-DIFF] what is as it should be is no change; growth and settings are, and shrinking is refused', () => {
-    const plans = planTopics({ partitions: 6, replication: 3 });
+    const plans = planTopics({ partitions: 6, replication: 3, maxMessageBytes: 8_388_608 });
     expect(decideTopics(plans, stateOf(plans))).toEqual([]);
     expect(decideTopics(plans, new Map()).map(({ kind, topic }) => [kind, topic])).toEqual(
       plans.map(({ name }) => ['create', name]),
@@ -69,6 +82,7 @@ describe('topics', () => {
     const states = stateOf(plans);
     const events = states.get('throughline.events')!;
     states.set('throughline.events', {
+      ...events,
       partitions: 4,
       replication: 1,
       settings: new Map([
@@ -83,6 +97,7 @@ describe('topics', () => {
     const changes = decideTopics(plans, states);
     expect(changes.filter(({ kind }) => kind !== 'refused')).toEqual([
       { kind: 'add-partitions', topic: 'throughline.events', from: 4, to: 6 },
+      { kind: 'set', topic: 'throughline.events', setting: 'min.insync.replicas', from: '2', to: '1' },
       {
         kind: 'set',
         topic: 'throughline.events',
@@ -101,10 +116,44 @@ describe('topics', () => {
   });
 
   it('[KAFKA-TOPICS-DIFF] retention without end is not cut', () => {
-    const plans = planTopics();
-    const states = stateOf(plans);
-    const events = states.get('throughline.events')!;
-    states.set('throughline.events', { ...events, settings: new Map([...events.settings, ['retention.ms', '-1']]) });
-    expect(decideTopics(plans, states).map(({ kind }) => kind)).toEqual(['refused']);
+    const states = statesWith('throughline.events', {}, { 'retention.ms': '-1' });
+    expect(decideTopics(planTopics({ retentionMs: DAY_MS }), states).map(({ kind }) => kind)).toEqual(['refused']);
+    expect(decideTopics(planTopics(), states)).toEqual([]);
+  });
+
+  it('[KAFKA-TOPICS-MORE] a topic that has more than a default is as it should be; asked for less, it is refused', () => {
+    const events = 'throughline.events';
+    const week = { 'retention.ms': String(7 * DAY_MS), 'segment.ms': String((7 * DAY_MS) / 8) };
+    expect(decideTopics(planTopics(), statesWith(events, {}, week))).toEqual([]);
+    expect(decideTopics(planTopics({ retentionMs: DAY_MS }), statesWith(events, {}, week))).toEqual([
+      { kind: 'refused', topic: events, reason: expect.stringContaining('retention.ms is 604800000') as string },
+      { kind: 'set', topic: events, setting: 'segment.ms', from: '75600000', to: '10800000' },
+    ]);
+    expect(decideTopics(planTopics(), statesWith(events, {}, { 'max.message.bytes': '99999999' }))).toEqual([]);
+    expect(decideTopics(planTopics(), statesWith(events, { replication: 1 }, { 'min.insync.replicas': '1' }))).toEqual(
+      [],
+    );
+    expect(decideTopics(planTopics(), statesWith(events, {}, { 'segment.ms': '75600000' }))).toEqual([
+      { kind: 'set', topic: events, setting: 'segment.ms', from: '75600000', to: '10800000' },
+    ]);
+  });
+
+  it('[KAFKA-TOPICS-MORE] where one topic has grown beyond the default, the other two follow', () => {
+    expect(decideTopics(planTopics(), statesWith('throughline.inbound', { partitions: 24 }))).toEqual([
+      { kind: 'add-partitions', topic: 'throughline.events', from: 12, to: 24 },
+      { kind: 'add-partitions', topic: 'throughline.sessions', from: 12, to: 24 },
+    ]);
+  });
+
+  it('[KAFKA-TOPICS-ISR] replicas in sync that an append needs go by the replicas that there are', () => {
+    const events = 'throughline.events';
+    const changes = (replication: number, least: string): string[] =>
+      decideTopics(planTopics(), statesWith(events, { replication }, { 'min.insync.replicas': least })).flatMap(
+        (each) => (each.kind === 'set' ? [each.to] : []),
+      );
+    expect(changes(1, '2')).toEqual(['1']);
+    expect(changes(2, '1')).toEqual([]);
+    expect(changes(3, '1')).toEqual(['2']);
+    expect(changes(5, '3')).toEqual([]);
   });
 });

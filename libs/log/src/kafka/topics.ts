@@ -3,10 +3,11 @@ import type { ClusterMap } from './cluster-map.ts';
 import { createClusterMap } from './cluster-map.ts';
 import { brokerFailure, isPassing } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
+import type { Topic } from '@throughline/protocol';
 import { sleep } from '../clock.ts';
 import { LogError } from '../errors.ts';
 import type { TopicPlan, TopicPlanOptions } from './topic-settings.ts';
-import { planTopics } from './topic-settings.ts';
+import { leastInSync, planTopics, segmentWithin } from './topic-settings.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
 import type { AdminResult } from './wire/cluster.ts';
 import { alterTopicsCall, createPartitionsCall, createTopicsCall, describeTopicsCall } from './wire/cluster.ts';
@@ -29,17 +30,31 @@ export interface TopicState {
   readonly partitions: number;
   /** Replicas of the partition that has the fewest. */
   readonly replication: number;
+  /** Replicas in sync of the partition that has the fewest. */
+  readonly inSync: number;
+  /** Partitions without a leader: they take nothing and give nothing. */
+  readonly offline: number;
   readonly settings: ReadonlyMap<string, string>;
 }
 
 const ADMIN_MS = 30_000;
 const SETTLE_MS = 30_000;
 
-/** The decision, pure. `states` has an entry for each topic that exists. */
+/**
+ * The decision, pure. `states` has an entry for each topic that exists. Where nobody asked for a number, a topic that
+ * has more is as it should be.
+ */
 export function decideTopics(plans: readonly TopicPlan[], states: ReadonlyMap<string, TopicState>): TopicChange[] {
   const changes: TopicChange[] = [];
+  const grown = Math.max(
+    0,
+    ...plans.map(({ topic, name }) => (topic in GROW ? (states.get(name)?.partitions ?? 0) : 0)),
+  );
   for (const plan of plans) {
-    const { name: topic, partitions, replication } = plan;
+    const { name: topic, replication, asked } = plan;
+    const isAsked = asked.has('partitions') || !(plan.topic in GROW);
+    // They grow one after the other: where one has more already, the others follow.
+    const partitions = isAsked ? plan.partitions : Math.max(plan.partitions, grown);
     const state = states.get(topic);
     if (state === undefined) {
       changes.push({ kind: 'create', topic, partitions, replication });
@@ -53,21 +68,47 @@ export function decideTopics(plans: readonly TopicPlan[], states: ReadonlyMap<st
         topic,
         reason: `has ${state.partitions} partitions, and Kafka cannot take any away; ask for ${state.partitions} or use another prefix`,
       });
-    if (replication > state.replication)
+    if (replication > state.replication && asked.has('replication'))
       changes.push({
         kind: 'refused',
         topic,
         reason: `has ${state.replication} replicas, not ${replication}; move it with kafka-reassign-partitions`,
       });
-    for (const [setting, to] of plan.settings) {
+    for (const [setting, wanted] of plan.settings) {
       const from = state.settings.get(setting) ?? '';
-      if (from === to) continue;
+      // What the topic has decides: with one replica, two in sync could never be.
+      const to = setting === 'min.insync.replicas' ? String(leastInSync(state.replication)) : wanted;
+      if (from === to || isEnough(setting, to, state, asked)) continue;
       const reason = refusalToSet(setting, from, to);
       if (reason === null) changes.push({ kind: 'set', topic, setting, from, to });
       else changes.push({ kind: 'refused', topic, reason });
     }
   }
   return changes;
+}
+
+/** Topics of one partition count. */
+const GROW = { inbound: true, events: true, sessions: true } as const;
+
+/** More than what nobody asked for, or safer than what is needed: no difference. */
+function isEnough(setting: string, to: string, state: TopicState, asked: TopicPlan['asked']): boolean {
+  const from = state.settings.get(setting) ?? '';
+  const isMore = from === '-1' || Number(from) > Number(to);
+  switch (setting) {
+    case 'retention.ms':
+    case 'max.message.bytes':
+      return from !== '' && isMore && !asked.has(setting);
+    case 'min.insync.replicas':
+      return from !== '' && isMore && Number(from) <= state.replication;
+    case 'segment.ms': {
+      if (from === '' || asked.has('retention.ms')) return false;
+      const heldMs = Number(state.settings.get('retention.ms') ?? '0');
+      const isKept = !isMore || (state.settings.get('cleanup.policy') === 'delete' && heldMs > 0);
+      return isKept && Number(from) <= Math.max(Number(to), segmentWithin(heldMs));
+    }
+    default:
+      return false;
+  }
 }
 
 /** Why a setting is not changed; `null`: it may be. */
@@ -79,6 +120,23 @@ function refusalToSet(setting: string, from: string, to: string): string | null 
   if (setting === 'cleanup.policy' && from !== '')
     return `cleanup.policy is ${from}; ${to} would remove records or keep them for ever: ${hint}`;
   return null;
+}
+
+/** A topic as it is, beside its plan. */
+export interface ShownTopic {
+  readonly topic: Topic;
+  readonly name: string;
+  /** Null: there is none. */
+  readonly state: TopicState | null;
+}
+
+/** The topics of a prefix as they are. Errors: `LOG_UNAVAILABLE`. */
+export async function showTopics(client: KafkaClientOptions, options: TopicPlanOptions = {}): Promise<ShownTopic[]> {
+  const plans = planTopics(options);
+  return await withMap(client, async (map) => {
+    const states = await findStates(map, plans);
+    return plans.map(({ topic, name }) => ({ topic, name, state: states.get(name) ?? null }));
+  });
 }
 
 /** What `applyTopics` would change. Errors: `LOG_UNAVAILABLE`. */
@@ -95,7 +153,10 @@ export async function applyTopics(client: KafkaClientOptions, options: TopicPlan
   const plans = planTopics(options);
   return await withMap(client, async (map) => {
     const changes = decideTopics(plans, await findStates(map, plans));
-    const created = plans.filter(({ name }) => changes.some(({ kind, topic }) => kind === 'create' && topic === name));
+    const created = plans.flatMap((plan) => {
+      const change = changes.find(({ kind, topic }) => kind === 'create' && topic === plan.name);
+      return change?.kind === 'create' ? [{ ...plan, partitions: change.partitions }] : [];
+    });
     if (created.length > 0)
       check('create', await map.callController(createTopicsCall(created), ADMIN_MS), KAFKA_ERRORS.TOPIC_ALREADY_EXISTS);
     const grown = changes.flatMap((change) =>
@@ -151,6 +212,8 @@ async function findStates(map: ClusterMap, plans: readonly TopicPlan[]): Promise
       {
         partitions: partitions.length,
         replication: Math.min(...partitions.map(({ replicas }) => replicas.length)),
+        inSync: Math.min(...partitions.map(({ inSync }) => inSync.length)),
+        offline: partitions.filter(({ leader }) => leader < 0).length,
         settings: described.find((topic) => topic.name === name)?.settings ?? new Map<string, string>(),
       },
     ]),
@@ -160,10 +223,24 @@ async function findStates(map: ClusterMap, plans: readonly TopicPlan[]): Promise
 function check(what: string, results: readonly AdminResult[], ...fine: number[]): void {
   const failed = results.filter(({ error }) => error !== 0 && !fine.includes(error));
   if (failed.length === 0) return;
-  const list = failed.map(
-    ({ name, error, message }) => `${name}: ${nameOfError(error)}${message === null ? '' : ` (${message})`}`,
-  );
-  throw new LogError('LOG_UNAVAILABLE', `cannot ${what} topics: ${list.join('; ')}`);
+  // Topics that fail alike are named together.
+  const causes = new Map<string, string[]>();
+  for (const { name, error, message } of failed) {
+    const cause = `${nameOfError(error)}${message === null ? '' : ` (${message})`}`;
+    causes.set(cause, [...(causes.get(cause) ?? []), name]);
+  }
+  const list = [...causes].map(([cause, names]) => `${names.join(', ')}: ${cause}`);
+  throw new LogError('LOG_UNAVAILABLE', `cannot ${what} topics: ${list.join('; ')}${hintFor(failed)}`);
+}
+
+/** The way out of what happens most. */
+function hintFor(failed: readonly AdminResult[]): string {
+  const has = (code: number): boolean => failed.some(({ error }) => error === code);
+  if (has(KAFKA_ERRORS.INVALID_REPLICATION_FACTOR))
+    return '. The cluster has fewer brokers than replicas; for a trial on one broker write --replication 1';
+  if (has(KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED) || has(KAFKA_ERRORS.CLUSTER_AUTHORIZATION_FAILED))
+    return '. This needs the rights Create, Alter, AlterConfigs and DescribeConfigs on the topics of the prefix';
+  return '';
 }
 
 async function withMap<T>(client: KafkaClientOptions, run: (map: ClusterMap) => Promise<T>): Promise<T> {

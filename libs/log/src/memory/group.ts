@@ -1,5 +1,5 @@
 /** One membership group in memory: leases on the store's clock, a sticky division, news by the members' own timers. */
-import type { Partition } from '@throughline/protocol';
+import type { Offset, Partition } from '@throughline/protocol';
 import { assignSticky, partitionsOf, sameAssignment } from '../assign-sticky.ts';
 import type { Clock } from '../clock.ts';
 
@@ -14,6 +14,8 @@ interface Seat {
 export class MemoryGroup {
   private readonly seats = new Map<string, Seat>();
   private assigned = new Map<Partition, string>();
+  /** What members committed last. */
+  readonly committed = new Map<Partition, Offset>();
   private readonly clock: Clock;
   private readonly partitions: number;
   private readonly leaseMs: number;

@@ -1,6 +1,6 @@
 /** The reference driver: one process's view of a {@link MemoryStore}. Deterministic under the clock it is given. */
 import type { Partition } from '@throughline/protocol';
-import { checkAppend, checkPosition } from '../check-append.ts';
+import { checkAppend, checkCommit, checkPosition } from '../check-append.ts';
 import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
 import type { Appended, JoinOptions, Log, Membership, PartitionRef, ReadBatch, ReadOptions } from '../port.ts';
@@ -140,6 +140,12 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
     return {
       member,
       assigned: () => assigned,
+      commit: (partition, offset) =>
+        promised(() => {
+          checkOpen();
+          checkCommit(assigned, partition, offset);
+          group.committed.set(partition, offset);
+        }),
       leave() {
         leave();
         return Promise.resolve();
@@ -160,6 +166,11 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
         return store.partition(of).bounds();
       }),
     join: (options) => promised(() => join(options)),
+    committed: (group) =>
+      promised(() => {
+        checkOpen();
+        return new Map(store.group(group).committed);
+      }),
     failAppends(mode) {
       ownFault = mode;
     },

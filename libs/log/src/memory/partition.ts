@@ -74,6 +74,15 @@ export class MemoryPartition {
     this.wake();
   }
 
+  /** Loses what lies at or above `end`, as a broker that comes back with a part of its log; with 0, as a topic that was made anew. */
+  truncate(end: Offset): void {
+    if (end >= this.end) return;
+    for (const entry of this.entries.splice(this.indexOf(end))) this.bytes -= entry.bytes;
+    this.end = end;
+    this.start = Math.min(this.start, end);
+    this.wake();
+  }
+
   /** Evicts records appended before `wallMs`. */
   evictOlderThan(wallMs: number): void {
     const first = this.entries[0];

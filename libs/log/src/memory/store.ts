@@ -39,6 +39,10 @@ export type AppendFault = 'refused' | 'unknown-stored' | 'unknown-lost';
 export interface MemoryControls {
   /** What lies before `offset` is gone, as by retention. */
   evictBefore(ref: PartitionRef, offset: Offset): void;
+  /** What lies at or above `end` is lost, and its offsets are given again. */
+  truncate(ref: PartitionRef, end: Offset): void;
+  /** The topic is deleted and made anew, empty. */
+  recreate(topic: Topic): void;
   /** Removes superseded records at once, without grace; tombstones stay until they are older than retention. */
   compact(topic: Topic): void;
   /** How appends through any handle end from now on; `null`: as they should. */
@@ -127,6 +131,12 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
     controls: {
       evictBefore(ref, offset) {
         partition(ref).evictBefore(offset);
+      },
+      truncate(ref, end) {
+        partition(ref).truncate(end);
+      },
+      recreate(topic) {
+        for (const part of topics.get(topic) ?? []) part.truncate(0);
       },
       compact(topic) {
         for (const part of topics.get(topic) ?? []) part.compact(Infinity, clock.wallMs() - description.retentionMs);

@@ -1,7 +1,9 @@
 /** This process's members: renewed by timers of its own event loop, so that a process that hangs loses its partitions. */
-import type { Partition } from '@throughline/protocol';
+import type { Offset, Partition } from '@throughline/protocol';
 import { sameAssignment } from '../assign-sticky.ts';
+import { checkCommit } from '../check-append.ts';
 import type { Clock } from '../clock.ts';
+import { LogError } from '../errors.ts';
 import type { JoinOptions, Membership } from '../port.ts';
 import type { WorkerLink } from './worker-link.ts';
 
@@ -14,6 +16,7 @@ export interface Memberships {
 }
 
 export function createMemberships(link: () => WorkerLink, clock: Clock, leaseMs: number): Memberships {
+  let isStopped = false;
   const seats = new Map<string, { learn(assigned: readonly Partition[]): void; halt(): void }>();
 
   const join = async ({ group, member, onChange }: JoinOptions): Promise<Membership> => {
@@ -33,6 +36,20 @@ export function createMemberships(link: () => WorkerLink, clock: Clock, leaseMs:
         told = assigned;
         onChange(assigned);
       });
+    };
+    let commits: { readonly offsets: Map<Partition, Offset>; readonly done: Promise<unknown> } | null = null;
+    /** What one turn of the event loop commits is one transaction. */
+    const commit = (partition: Partition, offset: Offset): Promise<unknown> => {
+      if (commits === null) {
+        const offsets = new Map<Partition, Offset>();
+        const done = Promise.resolve().then(() => {
+          commits = null;
+          return link().call({ kind: 'commit', group, offsets: [...offsets].flat() });
+        });
+        commits = { offsets, done };
+      }
+      commits.offsets.set(partition, offset);
+      return commits.done;
     };
     const renew = async (): Promise<void> => {
       const monoMs = clock.monoMs();
@@ -64,6 +81,11 @@ export function createMemberships(link: () => WorkerLink, clock: Clock, leaseMs:
     return {
       member,
       assigned: () => assigned,
+      async commit(partition, offset) {
+        if (isStopped) throw new LogError('CLOSED', 'the log is closed');
+        checkCommit(assigned, partition, offset);
+        await commit(partition, offset);
+      },
       async leave() {
         if (isHalted) return;
         halt();
@@ -77,6 +99,7 @@ export function createMemberships(link: () => WorkerLink, clock: Clock, leaseMs:
       seats.get(`${group}\n${member}`)?.learn(assigned);
     },
     stop() {
+      isStopped = true;
       for (const seat of [...seats.values()]) seat.halt();
     },
   };

@@ -46,6 +46,9 @@ export type Call =
       readonly wallMs: number;
       readonly monoMs: number;
     }
+  /** Two numbers a partition: partition, offset. */
+  | { readonly kind: 'commit'; readonly id: number; readonly group: string; readonly offsets: readonly number[] }
+  | { readonly kind: 'committed'; readonly id: number; readonly group: string }
   | { readonly kind: 'leave'; readonly id: number; readonly group: string; readonly member: string }
   /** Retention and compaction; `force`: now, whoever swept last, and superseded records without grace. */
   | {
@@ -98,6 +101,7 @@ export type WorkerEvent =
       readonly member: string;
       readonly assigned: readonly Partition[];
     }
+  | { readonly kind: 'committed'; readonly id: number; readonly offsets: readonly (readonly [Partition, Offset])[] }
   | { readonly kind: 'done'; readonly id: number };
 
 export interface FromWorker {

@@ -1,6 +1,7 @@
 /** The embedded log as callers see it. The database is in a worker thread; the newest records are on this side too. */
 import type { Offset } from '@throughline/protocol';
 import { checkAppend, checkPosition, checkRef } from '../check-append.ts';
+import { abortable } from '../clock.ts';
 import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
 import type { Log, LogDescription, PartitionRef, ReadBatch, ReadOptions } from '../port.ts';
@@ -117,6 +118,7 @@ export async function openSqliteLogWithControls(
       case 'opened':
       case 'failed':
       case 'bounds':
+      case 'committed':
       case 'done':
         return;
     }
@@ -312,6 +314,13 @@ export async function openSqliteLogWithControls(
       checkOpen();
       return closable(memberships.join(options));
     },
+    async committed(group) {
+      checkOpen();
+      if (brokenBy !== null) throw brokenBy;
+      const event = await closable(link.call({ kind: 'committed', group }));
+      if (event.kind !== 'committed') throw new TypeError(`a call for committed offsets was answered by ${event.kind}`);
+      return new Map(event.offsets);
+    },
     close: () => end(() => link.close()),
   };
   return {
@@ -337,21 +346,6 @@ const GONE =
 function wake(feed: SlotFeed): void {
   feed.wake();
   feed.trim();
-}
-
-function abortable<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return work;
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      reject(abortedError());
-    };
-    signal.addEventListener('abort', onAbort, { once: true });
-    work
-      .finally(() => {
-        signal.removeEventListener('abort', onAbort);
-      })
-      .then(resolve, reject);
-  });
 }
 
 function abortedError(): LogError {

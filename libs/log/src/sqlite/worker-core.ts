@@ -7,6 +7,7 @@ import { LogError } from '../errors.ts';
 import { createAppender } from './appender.ts';
 import type { AppendOutcome, QueuedAppend, SlotAppend } from './appender.ts';
 import { createChores } from './chores.ts';
+import { createCommittedOffsets } from './committed-offsets.ts';
 import type { OpenDatabase } from './database.ts';
 import { createLeaseTable } from './lease-table.ts';
 import { SENT } from './messages.ts';
@@ -53,6 +54,7 @@ export function createWorkerCore(
   const reader = createReader(db);
   const chores = createChores(db);
   const leases = createLeaseTable(db, partitions, settings.leaseMs);
+  const committed = createCommittedOffsets(db, partitions);
   const appender = createAppender(db, {
     isCompactedSlot: (slot) => !isDeleteSlot(slot),
     retentionMs: settings.retentionMs,
@@ -263,6 +265,13 @@ export function createWorkerCore(
         events.push({ kind: 'done', id: call.id });
         return;
       }
+      case 'commit':
+        committed.write(call.group, call.offsets);
+        events.push({ kind: 'done', id: call.id });
+        return;
+      case 'committed':
+        events.push({ kind: 'committed', id: call.id, offsets: committed.read(call.group) });
+        return;
       case 'leave':
         members.delete(`${call.group}\n${call.member}`);
         leases.leave(call.group, call.member);

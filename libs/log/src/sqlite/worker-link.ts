@@ -145,6 +145,7 @@ export async function startWorkerLink(
         return;
       case 'batch':
       case 'bounds':
+      case 'committed':
       case 'done': {
         listener.onEvent(event);
         const pending = pendingCalls.get(event.id);

@@ -1,13 +1,11 @@
 /** Which Kafka tests run on: the one that is named, else a container, else a broker as a child process. */
 import process from 'node:process';
+import { startContainerKafka } from './containers.ts';
 import { startLocalKafka } from './local-kafka.ts';
-import type { LocalKafka } from './local-kafka.ts';
 
 export interface FoundKafka {
   readonly from: 'environment' | 'container' | 'local';
   readonly brokers: readonly string[];
-  /** For what only a broker of our own can do. */
-  readonly local: LocalKafka | null;
   stop(): Promise<void>;
 }
 
@@ -26,36 +24,58 @@ export const TEST_BROKER: Readonly<Record<string, string>> = {
   'transaction.max.timeout.ms': '60000',
 };
 
+/** How a broker is started: the container gives null where no Docker engine answers, both reject with a reason. */
+export interface KafkaLaunchers {
+  container(): Promise<{ readonly address: string; stop(): Promise<void> } | null>;
+  local(): Promise<{ readonly brokers: readonly string[]; stop(): Promise<void> }>;
+}
+
+const LAUNCHERS: KafkaLaunchers = {
+  async container() {
+    const kafka = await startContainerKafka(TEST_BROKER);
+    return kafka === null ? null : { address: kafka.broker.address, stop: kafka.stop };
+  },
+  local: () => startLocalKafka({ overrides: TEST_BROKER }),
+};
+
 /**
  * Order: `KAFKA_BROKERS`, container, local JVM. Without any it says why, on stderr; with `REQUIRE_KAFKA=1` it throws.
+ * With `REQUIRE_CONTAINERS=1` the container is the only one.
  */
 export async function findKafka(
-  launch: () => Promise<{ readonly kafka: LocalKafka }> = async () => ({
-    kafka: await startLocalKafka({ overrides: TEST_BROKER }),
-  }),
+  launchers: KafkaLaunchers = LAUNCHERS,
   environment: Readonly<Record<string, string | undefined>> = process.env,
   say: (text: string) => unknown = (text) => process.stderr.write(text),
 ): Promise<FoundKafka | NoKafka> {
+  const mustBeContainer = environment['REQUIRE_CONTAINERS'] === '1';
   const named = environment['KAFKA_BROKERS'] ?? '';
-  if (named !== '')
-    return { from: 'environment', brokers: named.split(','), local: null, stop: () => Promise.resolve() };
-  const container = await startContainerKafka();
-  if (container !== null) return container;
+  if (named !== '' && !mustBeContainer)
+    return { from: 'environment', brokers: named.split(','), stop: () => Promise.resolve() };
+  const reasons: string[] = [];
   try {
-    const { kafka } = await launch();
-    return { from: 'local', brokers: kafka.brokers, local: kafka, stop: () => kafka.stop() };
+    const container = await launchers.container();
+    if (container !== null) {
+      say(`\nKafka tests run on a container at ${container.address}.\n`);
+      return { from: 'container', brokers: [container.address], stop: () => container.stop() };
+    }
+    reasons.push('no Docker engine answers');
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    if (environment['REQUIRE_KAFKA'] === '1') throw new Error(`REQUIRE_KAFKA=1, and there is no Kafka: ${reason}`);
-    say(`\nKafka tests are SKIPPED, there is no broker: ${reason}\n`);
-    return { from: 'none', reason };
+    reasons.push(textOf(error));
   }
+  if (mustBeContainer) throw new Error(`REQUIRE_CONTAINERS=1, and there is no broker in one: ${reasons.join('; ')}`);
+  try {
+    const local = await launchers.local();
+    say(`\nKafka tests run on a process at ${local.brokers.join(',')}: ${reasons.join('; ')}.\n`);
+    return { from: 'local', brokers: local.brokers, stop: () => local.stop() };
+  } catch (error) {
+    reasons.push(textOf(error));
+  }
+  const reason = reasons.join('; ');
+  if (environment['REQUIRE_KAFKA'] === '1') throw new Error(`REQUIRE_KAFKA=1, and there is no Kafka: ${reason}`);
+  say(`\nKafka tests are SKIPPED, there is no broker: ${reason}\n`);
+  return { from: 'none', reason };
 }
 
-/**
- * HOOK for the container lane: Testcontainers with the apache/kafka image goes here, and gives `from: 'container'`;
- * `null` where no Docker answers.
- */
-function startContainerKafka(): Promise<FoundKafka | null> {
-  return Promise.resolve(null);
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }

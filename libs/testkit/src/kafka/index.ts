@@ -1,5 +1,12 @@
+export type { ClusterOptions, KafkaBroker, KafkaCluster, ToolOptions, ToolResult } from './cluster-port.ts';
+export { startContainerCluster, startContainerKafka } from './containers.ts';
+export type { ContainerKafka } from './containers.ts';
+export { findDocker } from './find-docker.ts';
 export { findKafka, TEST_BROKER } from './find-kafka.ts';
-export type { FoundKafka, NoKafka } from './find-kafka.ts';
+export type { FoundKafka, KafkaLaunchers, NoKafka } from './find-kafka.ts';
 export { findKafkaJars, KAFKA_VERSION } from './kafka-jars.ts';
+export { startLocalCluster } from './local-cluster.ts';
 export { startLocalKafka } from './local-kafka.ts';
 export type { LocalKafka, LocalKafkaOptions } from './local-kafka.ts';
+export { findClusterKind, startCluster } from './start-cluster.ts';
+export type { ClusterKind } from './start-cluster.ts';

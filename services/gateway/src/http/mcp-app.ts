@@ -33,6 +33,8 @@ const METHODS = 'GET, POST, DELETE, OPTIONS';
 /** Bodies held at once, as a multiple of the largest one: 256 MiB by default. */
 const BODIES_AT_ONCE = 64;
 const NO_BODY = Buffer.alloc(0);
+/** Without a reason each abort makes an error with a stack, though nobody asks for it. */
+const CLOSED = 'the connection is closed';
 
 export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express {
   const app = express();
@@ -78,7 +80,7 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express 
     async (request: Request, response: Response): Promise<void> => {
       const gone = new AbortController();
       response.on('close', () => {
-        gone.abort();
+        gone.abort(CLOSED);
       });
       const { method } = request;
       let bytes: Uint8Array = Buffer.isBuffer(request.body) ? request.body : NO_BODY;

@@ -26,7 +26,7 @@ export async function claimPartition(
   epoch: string,
   signal: AbortSignal,
 ): Promise<Offset | null> {
-  const { log, clock, worker, config, logger, metrics } = context;
+  const { log, guard, clock, worker, config, logger, metrics } = context;
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
@@ -41,7 +41,7 @@ export async function claimPartition(
       const claims = watch.claims().list();
       const predecessor = owner === null ? NO_PREDECESSOR : String(owner.claim);
       const record = makeRecord(EVENT_TYPE.claimed, null, JSON.stringify({ claims }), { predecessor, worker, epoch });
-      const appended = await ackWithin(clock, config.appendTimeoutMs, log.append(ref, [record]));
+      const appended = await ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record]));
       const [claim = -1] = appended.offsets;
       if (!(await watch.reached(claim + 1, signal))) return null;
       const isValid = watch.claims().inForceAt(claim) === claim && watch.claims().owner()?.claim === claim;
@@ -78,7 +78,7 @@ export async function releaseClaims(
   partition: Partition,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log, clock, worker, config, logger } = context;
+  const { log, guard, clock, worker, config, logger } = context;
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
@@ -87,7 +87,7 @@ export async function releaseClaims(
       const owner = watch.claims().owner();
       if (owner === null || owner.worker !== worker || owner.released) return;
       const record = makeRecord(EVENT_TYPE.released, null, null, { owner: String(owner.claim) });
-      await ackWithin(clock, config.appendTimeoutMs, log.append(ref, [record]));
+      await ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record]));
     } catch (error) {
       if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
       logger.warn('release failed; trying again', { partition, error: errorText(error) });

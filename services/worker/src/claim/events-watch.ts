@@ -32,6 +32,7 @@ export class EventsWatch {
       clock: context.clock,
       partition,
       epoch,
+      guard: context.guard,
       hint: () => context.meta.hint(epoch, partition),
       syncHints: (signal) => context.meta.sync(signal),
       onEvent: (event, verdict) => {

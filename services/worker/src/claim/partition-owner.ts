@@ -12,6 +12,7 @@ import { Tenure } from '../consume/tenure.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { claimPartition, releaseClaims } from './claim-partition.ts';
 import { EventsWatch } from './events-watch.ts';
+import type { Progress } from './lag-commits.ts';
 import { takeOver } from './take-over.ts';
 
 const RETRY_MS = 250;
@@ -36,6 +37,7 @@ export class PartitionOwner {
   readonly #finished: Promise<void>;
   /** The epoch in which it is owned. */
   #ownedIn: string | null = null;
+  #tenure: Tenure | null = null;
   /** A claim of this worker may be in force and not released. */
   #mayHold = false;
   #drainMs = 0;
@@ -47,6 +49,11 @@ export class PartitionOwner {
 
   isOwned(): boolean {
     return this.#ownedIn !== null && this.#ownedIn === this.#options.context.meta.epoch();
+  }
+
+  /** How far the work has come; `null` while the partition is not owned. */
+  progress(): Progress | null {
+    return this.isOwned() ? (this.#tenure?.progress() ?? null) : null;
   }
 
   /** Leaves the partition: what runs gets `drainMs` to finish. Resolves when it was released, however long the log does not answer. Idempotent. */
@@ -101,15 +108,18 @@ export class PartitionOwner {
     if (epoch === null) throw new TypeError('a worker starts after the epoch is known');
     const over = new AbortController();
     const stopEnds = this.#endWhenDue(over);
-    const watch = new EventsWatch(context, partition, epoch);
+    // Nothing is read, and nothing claimed, from a log that is not what was seen before.
+    const isWhole = await context.guard.settled(partition, over.signal);
+    const watch = isWhole ? new EventsWatch(context, partition, epoch) : null;
     try {
+      if (watch === null) return;
       this.#mayHold = true;
       const claim = await claimPartition(context, watch, partition, epoch, over.signal);
       if (claim !== null) await this.#hold({ watch, claim, epoch, over });
     } finally {
       stopEnds();
       over.abort();
-      await watch.stop();
+      await watch?.stop();
     }
   }
 
@@ -160,6 +170,7 @@ export class PartitionOwner {
         over.abort();
       },
     });
+    this.#tenure = tenure;
     const { signal } = over;
     // The tenure hears of claims from here on; one that came just before it is found like this.
     if (watch.claims().owner()?.claim !== claim) over.abort();
@@ -168,6 +179,7 @@ export class PartitionOwner {
       await untilAborted(this.#serve({ watch, directory, tenure, epoch, signal }), signal);
     } finally {
       this.#setOwned(null);
+      this.#tenure = null;
       over.abort();
       await Promise.all([tenure.close(), directory.close()]);
     }
@@ -190,7 +202,7 @@ export class PartitionOwner {
     };
     signal.addEventListener('abort', onOver, { once: true });
     checkpointer.start();
-    const consuming = consumeInbound(context, partition, tenure, stopReading.signal);
+    const consuming = consumeInbound(context, { partition, epoch, tenure }, stopReading.signal);
     try {
       if (await firesFirst(this.#leaving.signal, signal)) {
         this.#setOwned(null);

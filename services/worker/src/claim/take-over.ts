@@ -2,6 +2,7 @@
  * What a new owner does before it takes new work: reads `inbound` from the newest checkpoint, settles or dispatches
  * what a former owner left, and ends sessions that it may not rebuild. SPEC: WRK-TAKEOVER, WRK-EPOCH.
  */
+import { LogError } from '@throughline/log';
 import { classifyMessage, decodeText } from '@throughline/protocol';
 import type { LogRecord, Offset } from '@throughline/protocol';
 import type { SessionDirectory } from '@throughline/tail';
@@ -22,12 +23,18 @@ export interface TakeOverOptions {
   readonly signal: AbortSignal;
 }
 
-/** Errors: those of `Log.read` and `Log.bounds`. */
+/** Errors: those of `Log.read` and `Log.bounds`; `LOG_UNAVAILABLE` also if the log ends before what was taken in. */
 export async function takeOver(options: TakeOverOptions): Promise<void> {
   const { context, partition, epoch, watch, directory, tenure, signal } = options;
-  const { log, logger, meta } = context;
+  const { log, logger, meta, guard } = context;
+  const inbound = { topic: 'inbound', partition } as const;
   const checkpoint = watch.since().checkpoint();
-  const { end } = await log.bounds({ topic: 'inbound', partition });
+  const { end } = await log.bounds(inbound);
+  if (checkpoint !== null && end < checkpoint.inbound) {
+    guard.suspect(epoch, inbound, checkpoint.inbound);
+    throw new LogError('LOG_UNAVAILABLE', `inbound ends at ${end}, and was read up to ${checkpoint.inbound}`);
+  }
+  guard.noteRead(epoch, inbound, null, end);
   await meta.sync(signal);
   if (checkpoint === null && meta.hint(epoch, partition) === null) {
     await beginEpoch(options, end);
@@ -36,7 +43,10 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   const onEvicted = (start: number): void => {
     logger.error('client messages were evicted before they were served', { partition, start });
   };
-  const range = { log, partition, from: checkpoint?.from ?? 0, below: end, signal, onEvicted };
+  const onRead = (last: LogRecord | null, readEnd: Offset): void => {
+    guard.noteRead(epoch, inbound, last, readEnd);
+  };
+  const range = { log, partition, from: checkpoint?.from ?? 0, below: end, signal, onRead, onEvicted };
   // A cancel lies behind its request: all of them are known before the first request is decided.
   const cancels = new Map<string, Offset>();
   for await (const record of readRange(range)) {

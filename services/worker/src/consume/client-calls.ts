@@ -67,6 +67,13 @@ export class ClientCalls {
     return [...this.#open.values()].sort((a, b) => a.at - b.at).map(({ at, attempt, sent }) => ({ at, attempt, sent }));
   }
 
+  /** The lowest inbound offset of an open request; infinite if there is none. */
+  lowest(): number {
+    let lowest = Number.POSITIVE_INFINITY;
+    for (const at of this.#open.keys()) lowest = Math.min(lowest, at);
+    return lowest;
+  }
+
   /** The lowest inbound offset that a successor needs for the open requests; infinite if there are none. */
   from(): number {
     let lowest = Number.POSITIVE_INFINITY;

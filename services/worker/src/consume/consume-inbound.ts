@@ -1,6 +1,7 @@
 /** The owner's reading of `inbound[p]`, in order, no faster than what follows from it can be written. */
 import { hasLogCode, sleep } from '@throughline/log';
 import type { Partition } from '@throughline/protocol';
+import { SteadyReader } from '@throughline/tail';
 import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 import { LIVE } from './tenure-parts.ts';
@@ -11,30 +12,36 @@ const RETRY_MS = 250;
 
 /** Reads until `signal` fires or the log is closed. Never rejects. */
 export async function consumeInbound(
-  { log, clock, logger }: WorkerContext,
-  partition: Partition,
-  tenure: Tenure,
+  { log, clock, logger, guard }: WorkerContext,
+  { partition, epoch, tenure }: { readonly partition: Partition; readonly epoch: string; readonly tenure: Tenure },
   signal: AbortSignal,
 ): Promise<void> {
+  const ref = { topic: 'inbound', partition } as const;
+  const reader = new SteadyReader(log, clock, ref);
   let position = tenure.inbound();
   while (!signal.aborted) {
     try {
-      const batch = await log.read({ topic: 'inbound', partition }, position, { waitMs: WAIT_MS, signal });
+      const read = await reader.read(position, { waitMs: WAIT_MS, signal });
       if (signal.aborted) return;
-      for (const record of batch.records) tenure.takeIn(record, LIVE);
-      position = batch.next;
-      tenure.startAt(position);
-      await tenure.room(signal);
-    } catch (error) {
-      if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
-      const start = hasLogCode(error, 'OFFSET_OUT_OF_RANGE') ? error.details.start : undefined;
-      if (start !== undefined && start > position) {
+      if (read.kind === 'batch') {
+        guard.noteRead(epoch, ref, read.records.at(-1) ?? null, read.bounds.end);
+        for (const record of read.records) tenure.takeIn(record, LIVE);
+        position = read.next;
+        tenure.startAt(position);
+        tenure.noteEnd(read.bounds.end);
+        await tenure.room(signal);
+      } else if (read.kind === 'gap') {
+        const { start } = read;
         logger.error('client messages were evicted before they were served', { partition, from: position, to: start });
         position = start;
       } else {
-        logger.warn('log read failed; trying again', { topic: 'inbound', partition, error: errorText(error) });
+        guard.suspect(epoch, ref, position);
         await sleep(clock, RETRY_MS, signal);
       }
+    } catch (error) {
+      if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
+      logger.warn('log read failed; trying again', { topic: 'inbound', partition, error: errorText(error) });
+      await sleep(clock, RETRY_MS, signal);
     }
   }
 }

@@ -1,5 +1,5 @@
-/** Reads a closed range of `inbound` in order. Records that retention has taken are told, never skipped in silence. */
-import { hasLogCode } from '@throughline/log';
+/** Reads a closed range of `inbound` in order. */
+import { readRange as readRangeOf } from '@throughline/log';
 import type { Log } from '@throughline/log';
 import type { LogRecord, Offset, Partition } from '@throughline/protocol';
 
@@ -9,28 +9,13 @@ export interface ReadRangeOptions {
   readonly from: Offset;
   readonly below: Offset;
   readonly signal: AbortSignal;
+  /** A batch was read that ends with `last`, where the log ended at `end`. */
+  onRead(last: LogRecord | null, end: Offset): void;
   /** Records below `start` are no longer held. */
   onEvicted(start: Offset): void;
 }
 
 /** Errors: those of `Log.read`, but for what retention took. */
-export async function* readRange(options: ReadRangeOptions): AsyncGenerator<LogRecord, void, undefined> {
-  const { log, partition, below, signal } = options;
-  let position = options.from;
-  while (position < below) {
-    try {
-      const batch = await log.read({ topic: 'inbound', partition }, position, { signal });
-      for (const record of batch.records) {
-        if (record.offset >= below) return;
-        yield record;
-      }
-      if (batch.next === position) return;
-      position = batch.next;
-    } catch (error) {
-      const start = hasLogCode(error, 'OFFSET_OUT_OF_RANGE') ? error.details.start : undefined;
-      if (start === undefined || start <= position) throw error;
-      options.onEvicted(start);
-      position = start;
-    }
-  }
+export function readRange({ partition, ...options }: ReadRangeOptions): AsyncGenerator<LogRecord, void, undefined> {
+  return readRangeOf({ ...options, of: { topic: 'inbound', partition } });
 }

@@ -25,6 +25,7 @@ import type {
 import type { Verdict } from '@throughline/history';
 import type { SessionDirectory } from '@throughline/tail';
 import type { EventsWatch } from '../claim/events-watch.ts';
+import type { Progress } from '../claim/lag-commits.ts';
 import type { WorkerContext } from '../context.ts';
 import { PartitionWriter } from '../settle/partition-writer.ts';
 import { Settler } from '../settle/settler.ts';
@@ -66,6 +67,7 @@ export class Tenure {
   /** Its sessions, for those who take them over and end them. */
   readonly life: SessionLife;
   #inbound: Offset = 0;
+  #inboundEnd: Offset = 0;
   #isLeaving = false;
   #isHalted = false;
   /** Whether something happened that the newest checkpoint does not say. */
@@ -75,7 +77,10 @@ export class Tenure {
     const { context, partition, claim, watch, directory } = options;
     this.#options = options;
     const writer = new PartitionWriter({
-      log: context.log,
+      log: {
+        description: context.log.description,
+        append: (to, records) => context.guard.append(to, records),
+      },
       clock: context.clock,
       partition,
       deadlineMs: context.config.appendTimeoutMs,
@@ -152,6 +157,16 @@ export class Tenure {
     this.#inbound = Math.max(this.#inbound, offset);
   }
 
+  /** The end of `inbound` was seen at `end`. */
+  noteEnd(end: Offset): void {
+    this.#inboundEnd = end;
+  }
+
+  /** Never less than before, once the takeover is over: what opens later lies behind what was taken in. */
+  progress(): Progress {
+    return { todo: Math.min(this.#inbound, this.#calls.lowest()), end: Math.max(this.#inbound, this.#inboundEnd) };
+  }
+
   /** Takes in the next inbound record. Synchronous: after it the record counts as taken in. */
   takeIn(record: LogRecord, phase: Phase): void {
     this.#inbound = Math.max(this.#inbound, record.offset + 1);
@@ -164,6 +179,7 @@ export class Tenure {
       return;
     }
     const { body, key } = inbound;
+    if (body.type === 'probe') return;
     if (body.type === 'sessionEnd') {
       const isKnown = phase.kind === 'takeover' && this.#parts.watch.since().endedSessions().has(key);
       if (!isPast && !isKnown) void this.life.end(key, endReason(record));

@@ -4,7 +4,7 @@
  * happened. SPEC: WRK-WRITER.
  */
 import { hasLogCode, sleep } from '@throughline/log';
-import type { Appended, Clock, Log } from '@throughline/log';
+import type { Appended, Clock, LogDescription } from '@throughline/log';
 import type { Offset, Partition, RecordInput } from '@throughline/protocol';
 import { ackWithin } from '../ack-within.ts';
 import { errorText } from '../context.ts';
@@ -15,7 +15,14 @@ export class WriterStoppedError extends Error {
 }
 
 export interface PartitionWriterOptions {
-  readonly log: Log;
+  /** Appends to `events`, with the errors of `Log.append`. */
+  readonly log: {
+    readonly description: LogDescription;
+    append(
+      to: { readonly topic: 'events'; readonly partition: Partition },
+      records: readonly RecordInput[],
+    ): Promise<Appended>;
+  };
   readonly clock: Clock;
   readonly partition: Partition;
   /** Milliseconds that a refused append is tried again, and that an ack is waited for. */

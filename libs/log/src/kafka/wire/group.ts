@@ -136,6 +136,37 @@ export function offsetCommitCall(
   );
 }
 
+/** OffsetFetch version 5. Partitions of which nothing was committed have the offset -1. */
+export function offsetFetchCall(
+  group: string,
+  topic: string,
+  partitions: readonly number[],
+): WireCall<{ error: number; offsets: readonly { partition: number; offset: number; error: number }[] }> {
+  return makeCall(
+    { key: 9, name: 'OffsetFetch', version: 5 },
+    (writer) => {
+      writer.string(group).int32(1).string(topic);
+      writer.array(partitions, (partition) => writer.int32(partition));
+    },
+    (answer) => {
+      answer.int32();
+      const offsets = answer
+        .array(() => {
+          answer.string();
+          return answer.array(() => {
+            const partition = answer.int32();
+            const offset = answer.int64();
+            answer.int32();
+            answer.nullableString();
+            return { partition, offset, error: answer.int16() };
+          });
+        })
+        .flat();
+      return { error: answer.int16(), offsets };
+    },
+  );
+}
+
 /** What a member says when it joins: version 0 of the consumer protocol, with data of our own. */
 export function encodeSubscription(topic: string, userData: Uint8Array): Buffer {
   return new ByteWriter().int16(0).int32(1).string(topic).bytes(userData).done();

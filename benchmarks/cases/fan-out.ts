@@ -1,0 +1,122 @@
+/** What a message costs, from `send` in the server to the client's socket, and what its delivery alone costs. */
+import { Agent, get, request } from 'node:http';
+import { Caller, eachOf } from '../lib/caller.ts';
+import { cpuMs } from '../lib/process-usage.ts';
+import { startProduct } from '../lib/product.ts';
+import { limitRow, ratioRow } from '../lib/result.ts';
+import type { BenchCase } from '../lib/result.ts';
+import { startPeer } from '../lib/start-peer.ts';
+
+const STREAMS = 500;
+const MESSAGES = 100;
+const CONNECTIONS = 5000;
+const EVENTS = 10;
+const SETUP_WIDTH = 64;
+/** The calls wait for each other, so that what is measured is sending alone. */
+const DELAY_MS = 5000;
+
+export const costOfMessage: BenchCase = {
+  name: 'CPU a message',
+  async run() {
+    await using product = await startProduct({ shape: 'serve' });
+    const spent = await burst(product.url, STREAMS, MESSAGES, 0, () => cpuMs(...product.pids()));
+    return {
+      name: this.name,
+      setup: `${STREAMS} calls in ${STREAMS} sessions, ${MESSAGES} progress notifications of about 300 bytes each, sent as fast as the server can; serve (one process) on a file; all CPU of the process from the first message to the end of the last stream`,
+      rows: [limitRow('CPU a message', (spent * 1000) / (STREAMS * MESSAGES), 'µs', 60)],
+    };
+  },
+};
+
+export const costOfDelivery: BenchCase = {
+  name: 'CPU a delivered event',
+  async run() {
+    const ours = await measureGateway();
+    const bare = await measureExpress();
+    return {
+      name: this.name,
+      setup: `${CONNECTIONS} connections, ${EVENTS} events of about 300 bytes each; the gateway in a process of its own, its CPU alone, reading the log included; bare: \`res.write\` in Express`,
+      rows: [ratioRow('CPU a delivered event', ours, bare, 'µs', { most: 2 })],
+    };
+  },
+};
+
+async function measureGateway(): Promise<number> {
+  await using product = await startProduct({ shape: { gateways: 1, workers: 1 } });
+  const gateway = product.gateways[0]?.pid ?? 0;
+  const spent = await burst(product.url, CONNECTIONS, EVENTS, 200, () => cpuMs(gateway));
+  return (spent * 1000) / (CONNECTIONS * EVENTS);
+}
+
+/** CPU from before the first message to the end of the last stream. */
+async function burst(
+  url: string,
+  streams: number,
+  messages: number,
+  intervalMs: number,
+  readCpu: () => number,
+): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
+  const callers: Caller[] = [];
+  await eachOf(Array.from({ length: streams }), SETUP_WIDTH, async () => {
+    const caller = new Caller(url, agent);
+    await caller.initialize();
+    callers.push(caller);
+  });
+  const delayMs = Math.max(DELAY_MS, streams * 3);
+  const startedAt = performance.now();
+  const calls = [];
+  for (const caller of callers) {
+    const left = Math.ceil(delayMs - (performance.now() - startedAt));
+    if (left < 500) throw new Error('the calls were not opened in time');
+    const call = caller.start('burst', { count: messages, intervalMs, delayMs: left }, true);
+    calls.push(call);
+    if (calls.length % SETUP_WIDTH === 0) await call;
+  }
+  const open = await Promise.all(calls);
+  if (performance.now() - startedAt > delayMs - 200) throw new Error('the calls were not opened in time');
+  const before = readCpu();
+  await Promise.all(
+    open.map(async (stream) => {
+      await stream.ended;
+      const count = stream.text().split('"progress":').length - 1;
+      if (count !== messages) throw new Error(`${count} of ${messages} messages came`);
+    }),
+  );
+  const spent = readCpu() - before;
+  agent.destroy();
+  return spent;
+}
+
+async function measureExpress(): Promise<number> {
+  await using peer = await startPeer('express-sse');
+  const agent = new Agent({ keepAlive: false });
+  let bytes = 0;
+  const open = Array.from({ length: CONNECTIONS }, (_, index) => index);
+  const sockets: { destroy(): void }[] = [];
+  await eachOf(open, SETUP_WIDTH, async () => {
+    await new Promise<void>((resolve, reject) => {
+      const sent = get(`${peer.line}/sse`, { agent }, (response) => {
+        sockets.push(response);
+        response.on('data', (chunk: Buffer) => {
+          bytes += chunk.length;
+        });
+        response.once('data', () => resolve());
+      });
+      sent.on('error', reject);
+    });
+  });
+  const before = cpuMs(peer.pid);
+  const expected = bytes + CONNECTIONS * EVENTS * 296;
+  await new Promise<void>((resolve, reject) => {
+    const sent = request(`${peer.line}/send/${EVENTS}`, { method: 'POST' }, (response) => {
+      response.resume().on('end', () => resolve());
+    });
+    sent.on('error', reject);
+    sent.end();
+  });
+  while (bytes < expected) await new Promise((resolve) => setTimeout(resolve, 10));
+  const spent = cpuMs(peer.pid) - before;
+  for (const socket of sockets) socket.destroy();
+  return (spent * 1000) / (CONNECTIONS * EVENTS);
+}

@@ -1,0 +1,78 @@
+/** What an idle SSE connection holds in memory. */
+import { Agent, get } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Caller, eachOf } from '../lib/caller.ts';
+import { rssBytes } from '../lib/process-usage.ts';
+import { startProduct } from '../lib/product.ts';
+import { ratioRow } from '../lib/result.ts';
+import type { BenchCase } from '../lib/result.ts';
+import { startPeer } from '../lib/start-peer.ts';
+
+const CONNECTIONS = 5000;
+const SETUP_WIDTH = 32;
+/** Garbage of the setup is collected when nothing happens. */
+const SETTLE_MS = 5000;
+
+export const idleMemory: BenchCase = {
+  name: 'memory of an idle connection',
+  async run() {
+    const ours = await measureGateway();
+    const bare = await measureExpress();
+    return {
+      name: this.name,
+      setup: `${CONNECTIONS} standalone streams of as many sessions on a gateway in a process of its own, against as many bare SSE answers of Express: growth of resident memory from before the streams were opened, ${SETTLE_MS / 1000} s after; both had answered as many requests before`,
+      rows: [ratioRow('resident memory a connection', ours / 1024, bare / 1024, 'KiB', { most: 1.3 })],
+    };
+  },
+};
+
+async function measureGateway(): Promise<number> {
+  await using product = await startProduct({
+    shape: { gateways: 1, workers: 1 },
+    gatewayArgs: ['--keep-alive', '10m'],
+  });
+  const gateway = product.gateways[0]?.pid ?? 0;
+  const setupAgent = new Agent({ keepAlive: true, maxSockets: SETUP_WIDTH });
+  const sessions: string[] = [];
+  await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
+    const caller = new Caller(product.url, setupAgent);
+    await caller.initialize();
+    sessions.push(caller.sessionId);
+  });
+  setupAgent.destroy();
+  await pause(SETTLE_MS);
+  const before = rssBytes(gateway);
+  const agent = new Agent({ keepAlive: false });
+  await eachOf(sessions, SETUP_WIDTH, async (session) => {
+    const caller = new Caller(product.url, agent);
+    caller.adopt(session);
+    const stream = await caller.get();
+    if (stream.status !== 200) throw new Error(`GET: ${stream.status} ${stream.text()}`);
+  });
+  await pause(SETTLE_MS);
+  return (rssBytes(gateway) - before) / CONNECTIONS;
+}
+
+async function measureExpress(): Promise<number> {
+  await using peer = await startPeer('express-sse');
+  const open = async (isKept: boolean): Promise<void> => {
+    await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
+      await new Promise<void>((resolve, reject) => {
+        const sent = get(`${peer.line}/sse`, { agent: false }, (response) => {
+          response.once('data', () => {
+            if (!isKept) response.destroy();
+            resolve();
+          });
+          response.on('error', () => undefined);
+        });
+        sent.on('error', reject);
+      });
+    });
+  };
+  await open(false);
+  await pause(SETTLE_MS);
+  const before = rssBytes(peer.pid);
+  await open(true);
+  await pause(SETTLE_MS);
+  return (rssBytes(peer.pid) - before) / CONNECTIONS;
+}

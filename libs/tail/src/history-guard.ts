@@ -1,0 +1,300 @@
+/**
+ * Watches whether the history of `inbound` and `events` is still the one of the epoch in force. Suspicion (an end behind
+ * what was acknowledged, a record that differs) makes nothing but a probe: an append. Proof is an ack at or below what was
+ * acknowledged or read in this epoch, or a record that still differs on the leader that has just acknowledged. On proof a
+ * new epoch is proposed, and nothing is to be served until it is in force. SPEC: GRD-*.
+ */
+import { compareWithMark, joinMarks, provesBreak } from '@throughline/history';
+import type { MarkFinding } from '@throughline/history';
+import { abortable, deadline, LogError, sleep } from '@throughline/log';
+import type { Appended, Clock, Log, PartitionRef, Random } from '@throughline/log';
+import { anchorChecksum, INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
+import type { Epoch, HistoryMark, LogRecord, Offset, Partition, RecordInput } from '@throughline/protocol';
+import type { Meta } from './meta.ts';
+
+export interface HistoryGuardOptions {
+  readonly log: Log;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly meta: Pick<Meta, 'epoch' | 'proposeEpoch' | 'mark' | 'onEpoch'>;
+  /** What is to be told to operators. */
+  readonly logger: {
+    warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
+    error(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  };
+  onCount?(what: 'suspected' | 'proved', topic: GuardedTopic): void;
+}
+
+export type GuardedTopic = 'inbound' | 'events';
+
+export interface GuardedRef extends PartitionRef {
+  readonly topic: GuardedTopic;
+}
+
+/** What this process itself has read, or had acknowledged. */
+interface Known {
+  end: Offset;
+  last: LogRecord | null;
+}
+
+/** What is known of a partition's two topics. `unknown`: not looked at in this epoch. */
+type Trust = 'unknown' | 'checking' | 'holds' | 'doubt';
+
+const TOPICS = ['events', 'inbound'] as const satisfies readonly GuardedTopic[];
+const PROPOSE_AGAIN_MS = 1000;
+/** Between a suspicion and the probe: a view that lags catches up by itself. */
+const LAG_MS = 250;
+const PROBE_AGAIN_MS = 1000;
+const LOOK_MS = 5000;
+
+export class HistoryGuard {
+  readonly #options: HistoryGuardOptions;
+  readonly #known = new Map<string, Known>();
+  readonly #trust = new Map<Partition, Trust>();
+  readonly #waiters = new Set<() => void>();
+  readonly #stop = new AbortController();
+  readonly #stopEpochs: () => void;
+  #epoch: Epoch;
+  #isBroken = false;
+
+  /** To be made before whatever else listens to epochs, once one is in force. */
+  constructor(options: HistoryGuardOptions) {
+    this.#options = options;
+    const epoch = options.meta.epoch();
+    if (epoch === null) throw new TypeError('the guard needs an epoch in force');
+    this.#epoch = epoch;
+    this.#stopEpochs = options.meta.onEpoch((next) => {
+      // A new history begins: offsets of the former one say nothing about it.
+      this.#epoch = next;
+      this.#isBroken = false;
+      this.#known.clear();
+      this.#trust.clear();
+      this.#wake();
+    });
+  }
+
+  /** The history of the epoch in force is proved to be broken. */
+  isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /**
+   * This process has read up to `last`, where the log ended at `end` or later.
+   * @param epoch the one in which the read began: what was read of a former history says nothing about this one.
+   */
+  noteRead(epoch: Epoch, of: GuardedRef, last: LogRecord | null, end: Offset): void {
+    if (epoch !== this.#epoch) return;
+    const known = this.#knownOf(of);
+    known.end = Math.max(known.end, end, (last?.offset ?? -1) + 1);
+    if (last !== null && last.offset > (known.last?.offset ?? -1)) known.last = last;
+  }
+
+  /** What this process and the marks say together; `null` if nothing is known. */
+  mark(of: GuardedRef): HistoryMark | null {
+    const known = this.#known.get(nameOf(of));
+    const told = this.#options.meta.mark(this.#epoch, of);
+    if (known === undefined) return told;
+    const { end, last } = known;
+    const isNews = last !== null && last.offset >= (told?.anchor?.offset ?? 0);
+    return joinMarks(told, { end, anchor: isNews ? { offset: last.offset, check: anchorChecksum(last) } : null });
+  }
+
+  /** `Log.append`, judged when its ack comes, however late. Errors: those of `Log.append`; `LOG_UNAVAILABLE` if its ack is proof, or there was proof before. */
+  async append(to: GuardedRef, records: readonly RecordInput[]): Promise<Appended> {
+    // It would follow a history that is over.
+    if (this.#isBroken) throw new LogError('LOG_UNAVAILABLE', 'the history of the log broke');
+    const epoch = this.#epoch;
+    const highest = this.#endOf(to) - 1;
+    const appended = await this.#options.log.append(to, records);
+    const first = appended.offsets[0];
+    if (first === undefined || epoch !== this.#epoch) return appended;
+    if (provesBreak(first, highest)) {
+      this.#break(to, `acknowledged ${first} at or below ${highest}`);
+      throw new LogError('LOG_UNAVAILABLE', 'the history of the log broke');
+    }
+    this.noteRead(epoch, to, null, (appended.offsets.at(-1) ?? first) + 1);
+    return appended;
+  }
+
+  /**
+   * A reader of this epoch stands at `position`, and the log ends before it or holds other records: a lagging view, or a
+   * break. It is looked into; until that is done the partition is in doubt. Said again by a reader that stays in doubt.
+   */
+  suspect(epoch: Epoch, of: GuardedRef, position: Offset): void {
+    this.noteRead(epoch, of, null, position);
+    const trust = this.#trust.get(of.partition) ?? 'unknown';
+    if (epoch !== this.#epoch || this.#isBroken || trust === 'doubt' || trust === 'checking') return;
+    this.#setTrust(of.partition, 'doubt');
+    void this.#check(of.partition);
+  }
+
+  /** Whether the log holds what is known of `inbound` and `events`; `false` at once while that is in doubt, and when `signal` fires. */
+  async trusts(partition: Partition, signal: AbortSignal): Promise<boolean> {
+    return this.#until(partition, signal, (trust) => (trust === 'holds' ? true : trust === 'doubt' ? false : null));
+  }
+
+  /** Resolves `true` when it holds; `false` when `signal` fires first. A broken history ends with its epoch. */
+  async settled(partition: Partition, signal: AbortSignal): Promise<boolean> {
+    return this.#until(partition, signal, (trust) => (trust === 'holds' ? true : null));
+  }
+
+  stop(): void {
+    this.#stopEpochs();
+    this.#stop.abort();
+    this.#wake();
+  }
+
+  async #until(partition: Partition, signal: AbortSignal, decide: (trust: Trust) => boolean | null): Promise<boolean> {
+    for (;;) {
+      if (signal.aborted || this.#stop.signal.aborted) return false;
+      const trust = this.#isBroken ? 'doubt' : (this.#trust.get(partition) ?? 'unknown');
+      const decision = decide(trust);
+      if (decision !== null) return decision;
+      if (trust === 'unknown') {
+        this.#setTrust(partition, 'checking');
+        void this.#check(partition);
+      }
+      await new Promise<void>((resolve) => {
+        const wake = (): void => {
+          this.#waiters.delete(wake);
+          signal.removeEventListener('abort', wake);
+          resolve();
+        };
+        this.#waiters.add(wake);
+        signal.addEventListener('abort', wake, { once: true });
+      });
+    }
+  }
+
+  #setTrust(partition: Partition, trust: Trust): void {
+    this.#trust.set(partition, trust);
+    this.#wake();
+  }
+
+  #wake(): void {
+    for (const wake of [...this.#waiters]) wake();
+  }
+
+  /** Until both topics hold, or the epoch is over. Never rejects. */
+  async #check(partition: Partition): Promise<void> {
+    const epoch = this.#epoch;
+    for (const topic of TOPICS) if (!(await this.#settle({ topic, partition }, epoch))) return;
+    if (this.#isOver(epoch)) return;
+    this.#setTrust(partition, 'holds');
+  }
+
+  #isOver(epoch: Epoch): boolean {
+    return epoch !== this.#epoch || this.#isBroken || this.#stop.signal.aborted;
+  }
+
+  /** Whether the log holds what is known; asked by a probe if it seems not to. Never rejects. */
+  async #settle(of: GuardedRef, epoch: Epoch): Promise<boolean> {
+    const { clock, logger, onCount } = this.#options;
+    const { topic, partition } = of;
+    let isSuspected = false;
+    while (!this.#isOver(epoch)) {
+      let pauseMs = PROBE_AGAIN_MS;
+      try {
+        const finding = await this.#compare(of);
+        if (this.#isOver(epoch)) return false;
+        if (finding === 'holds') {
+          if (isSuspected) logger.warn('the history of the log holds', { topic, partition });
+          return true;
+        }
+        this.#setTrust(partition, 'doubt');
+        if (!isSuspected) {
+          isSuspected = true;
+          pauseMs = LAG_MS;
+          onCount?.('suspected', topic);
+          logger.warn('the log is not what was seen before; the partition is not served until that is clear', {
+            topic,
+            partition,
+            finding,
+          });
+        } else if (await this.#probe(of)) return false;
+      } catch (error) {
+        if (this.#isOver(epoch)) return false;
+        logger.warn('the history of the log cannot be looked at; trying again', {
+          topic,
+          partition,
+          error: error instanceof Error ? error.message : String(error),
+        });
+      }
+      await sleep(clock, pauseMs, this.#stop.signal);
+    }
+    return false;
+  }
+
+  /** Whether an append to the partition proves that its history broke. Errors: those of `Log.append` and `Log.read`. */
+  async #probe(of: GuardedRef): Promise<boolean> {
+    const type = of.topic === 'inbound' ? INBOUND_TYPE.probe : EVENT_TYPE.probe;
+    await this.append(of, [makeRecord(type, null, null, {})]);
+    if ((await this.#compare(of)) !== 'differs') return false;
+    this.#break(of, 'another record stands where one was read');
+    return true;
+  }
+
+  async #compare(of: GuardedRef): Promise<MarkFinding> {
+    const { log, clock } = this.#options;
+    // Before the look: what is learnt during it may lie behind what is seen.
+    const epoch = this.#epoch;
+    const mark = this.mark(of);
+    const limit = deadline(clock, LOOK_MS, this.#stop.signal);
+    try {
+      const bounds = await abortable(log.bounds(of), limit.signal);
+      const isHeld = mark?.anchor != null && mark.anchor.offset >= bounds.start && mark.anchor.offset < bounds.end;
+      const read = isHeld ? await log.read(of, mark.anchor.offset, { maxBytes: 1, signal: limit.signal }) : null;
+      const finding = mark === null ? 'holds' : compareWithMark(mark, bounds, read?.records[0] ?? null);
+      if (finding === 'holds') this.noteRead(epoch, of, null, bounds.end);
+      return finding;
+    } finally {
+      limit.dispose();
+    }
+  }
+
+  #break({ topic, partition }: GuardedRef, proof: string): void {
+    if (this.#isBroken) return;
+    this.#isBroken = true;
+    this.#wake();
+    const { logger, onCount } = this.#options;
+    onCount?.('proved', topic);
+    logger.error('the history of the log broke; a new epoch begins, and all sessions of this one end', {
+      topic,
+      partition,
+      proof,
+      epoch: this.#epoch,
+    });
+    void this.#propose(this.#epoch, `${topic}/${partition}: ${proof}`);
+  }
+
+  /** Proposes until the epoch is another: a candidate that comes too late is void by itself. */
+  async #propose(epoch: Epoch, reason: string): Promise<void> {
+    const { meta, random, clock, logger } = this.#options;
+    while (this.#isBroken && epoch === this.#epoch && !this.#stop.signal.aborted) {
+      try {
+        await meta.proposeEpoch(random, epoch, reason);
+      } catch (error) {
+        logger.warn('the new epoch could not be proposed; trying again', {
+          error: error instanceof Error ? error.message : String(error),
+        });
+      }
+      await sleep(clock, PROPOSE_AGAIN_MS, this.#stop.signal);
+    }
+  }
+
+  #endOf(of: GuardedRef): Offset {
+    const known = this.#known.get(nameOf(of))?.end ?? 0;
+    return Math.max(known, this.#options.meta.mark(this.#epoch, of)?.end ?? 0);
+  }
+
+  #knownOf(of: GuardedRef): Known {
+    const name = nameOf(of);
+    const known = this.#known.get(name) ?? { end: 0, last: null };
+    this.#known.set(name, known);
+    return known;
+  }
+}
+
+function nameOf({ topic, partition }: PartitionRef): string {
+  return `${topic}/${partition}`;
+}

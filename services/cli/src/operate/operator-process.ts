@@ -1,0 +1,14 @@
+import type { Clock } from '@throughline/log';
+import type { Logger } from '@throughline/telemetry';
+
+/** The process that an operator's command runs in. */
+export interface OperatorProcess {
+  out(text: string): void;
+  err(text: string): void;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  /** Fires on SIGINT and SIGTERM. */
+  readonly signal: AbortSignal;
+  /** Somebody reads along and can answer. */
+  readonly isInteractive: boolean;
+}

@@ -1,0 +1,173 @@
+/** The operator's commands beside a running `serve`, on a log file. */
+import { makeScratchFolder, RawClient, startThroughline } from '@throughline/testkit/processes';
+import type { ScratchFolder, ThroughlineProcess } from '@throughline/testkit/processes';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { formatEventId, parseEventId } from '@throughline/protocol';
+import type { DescribedSession } from './inspect-session.ts';
+import type { OwnerRow } from './owners.ts';
+import { runCli } from './testing/run-cli.ts';
+
+let folder: ScratchFolder;
+let serve: ThroughlineProcess;
+let log: string;
+beforeAll(async () => {
+  folder = makeScratchFolder();
+  serve = await startThroughline('serve', {
+    folder: folder.path,
+    args: ['--log', 'sqlite:log.db', '--partitions', '2'],
+  });
+  log = `--log sqlite:${path.join(folder.path, 'log.db')}`;
+}, 90_000);
+afterAll(async () => {
+  await serve.stop();
+  folder[Symbol.dispose]();
+}, 60_000);
+
+describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
+  it('[CLI-OWNERS] owners names the living worker of each partition and what is open in it', async () => {
+    const client = await RawClient.connect(serve.url);
+    const { code, stdout } = await runCli(`owners --json ${log}`);
+    expect(code).toBe(0);
+    const { epoch, owners } = JSON.parse(stdout) as { epoch: string; owners: OwnerRow[] };
+    expect(client.sessionId.split('.')[0]).toBe(epoch);
+    expect(owners.map(({ partition, state, open, error }) => [partition, state, open, error])).toEqual([
+      [0, 'owned', 0, null],
+      [1, 'owned', 0, null],
+    ]);
+    expect(new Set(owners.map(({ worker }) => worker)).size).toBe(1);
+    expect((await runCli(`owners ${log}`)).stdout).toMatch(/^PARTITION +STATE +WORKER[^]*\n0 +owned +w-/);
+  });
+
+  it('[CLI-INSPECT] what inspect says of a cursor is what the gateway then answers, each reason told apart', async () => {
+    const client = await RawClient.connect(serve.url);
+    const answer = await client.callTool(serve.url, 'countdown', { from: 3, ms: 20 });
+    await answer.until('the result', ({ data }) => data.includes('"result"'));
+    const ids = answer.items.flatMap(({ id, data }) => (id !== undefined && data !== '' ? [id] : []));
+    const [first = '', second = ''] = ids;
+    const last = ids.at(-1) ?? '';
+    const cursor = parseEventId(first);
+    if (cursor === null) throw new Error(`no event id: ${first}`);
+    const other = await RawClient.connect(serve.url);
+    const inspect = async (id: string, session: string | null = client.sessionId): Promise<unknown> => {
+      const { stdout } = await runCli(`inspect ${id} --json ${log}${session === null ? '' : ` --session ${session}`}`);
+      return (JSON.parse(stdout) as { resume: unknown }).resume;
+    };
+    // Told before it is tried: a refusal ends the session.
+    expect(await inspect(second)).toEqual({ outcome: 'resumes', replays: ids.length - 2, then: 'end of stream' });
+    expect(await inspect(second, null)).toEqual(await inspect(second));
+    const resumed = await client.resume(serve.url, second);
+    await resumed.until('the result', ({ data }) => data.includes('"result"'));
+    expect(resumed.items.filter(({ data, kind }) => kind === 'event' && data !== '')).toHaveLength(ids.length - 2);
+
+    expect(await inspect(last)).toEqual({ outcome: 'finished' });
+    expect((await client.resume(serve.url, last)).status).toBe(204);
+
+    expect(await inspect(first, other.sessionId)).toMatchObject({
+      outcome: 'refused',
+      reason: 'cursor-foreign',
+      answer: 400,
+    });
+    expect((await other.resume(serve.url, first)).status).toBe(400);
+
+    const refusals = [
+      ['diverged', { ...cursor, crc: cursor.crc ^ 1 }],
+      ['beyond-end', { ...cursor, offset: cursor.offset + 1_000_000 }],
+      ['epoch-mismatch', { ...cursor, epoch: 'zzzzzzzzzz' }],
+    ] as const;
+    for (const [reason, altered] of refusals)
+      expect(await inspect(formatEventId(altered))).toEqual({
+        outcome: 'refused',
+        reason,
+        answer: 'in-band',
+        endsSession: true,
+      });
+    const refused = await client.resume(serve.url, formatEventId(refusals[0][1]));
+    await refused.until('the refusal', ({ data }) => data.includes('"diverged"'));
+    // The refusal has ended it.
+    expect(await inspect(second)).toMatchObject({ outcome: 'refused', reason: 'session-ended' });
+    const described = await runCli(`inspect ${client.sessionId} --json ${log}`);
+    expect(JSON.parse(described.stdout)).toMatchObject({ state: 'ended', end: { reason: 'resumption-rejected' } });
+  });
+
+  it('[CLI-INSPECT] of an event id the record is shown as it lies in the log, for people and for programs', async () => {
+    const client = await RawClient.connect(serve.url);
+    const answer = await client.callTool(serve.url, 'test_simple_text');
+    const { id = '', data } = await answer.until('the result', (item) => item.data.includes('"result"'));
+    const { partition, offset } = parseEventId(id) ?? {};
+    const { record, acceptance } = JSON.parse((await runCli(`inspect ${id} --json ${log}`)).stdout) as {
+      record: { headers: Record<string, string> };
+      acceptance: string;
+    };
+    expect(record).toMatchObject({
+      topic: 'events',
+      partition,
+      offset,
+      key: client.sessionId.split('.')[4],
+      value: data,
+    });
+    expect(record.headers).toMatchObject({ v: '1', type: 'message', end: '1' });
+    expect(acceptance).toBe('accepted');
+    const { stdout } = await runCli(`inspect ${id} ${log}`);
+    expect(stdout).toContain(`value      ${data}\n`);
+    expect(stdout).toContain(`topic      events, partition ${partition}, offset ${offset}\n`);
+  });
+
+  it('[CLI-INSPECT] of a session id the state, signature, client, open requests and owner are told', async () => {
+    const client = await RawClient.connect(serve.url);
+    const slow = await client.callTool(serve.url, 'countdown', { from: 40, ms: 250 });
+    await slow.until('progress', ({ data }) => data.includes('notifications/progress'));
+    const described = JSON.parse(
+      (await runCli(`inspect ${client.sessionId} --json ${log}`)).stdout,
+    ) as DescribedSession;
+    expect(described).toMatchObject({
+      state: 'lives',
+      mac: 'right',
+      principal: 'anonymous',
+      end: null,
+      record: { server: 'default', version: '2025-11-25', client: { name: 'raw', version: '1.0.0' } },
+      owner: { state: 'owned' },
+    });
+    expect(described.open).toHaveLength(1);
+    const forged = client.sessionId.slice(0, -22) + 'A'.repeat(22);
+    expect((await runCli(`inspect ${forged} ${log}`)).stdout).toContain('signature  no secret, principal and server');
+    expect((await client.end(serve.url)).status).toBe(204);
+    expect((await runCli(`inspect ${client.sessionId} ${log}`)).stdout).toMatch(
+      /^session +has ended[^]*because: deleted/,
+    );
+  });
+
+  it('[CLI-INSPECT] what is no id ends with exit code 2 and names the field', async () => {
+    expect(await runCli(`inspect nonsense ${log}`)).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('it has 1 fields between dots') as string,
+    });
+  });
+
+  it('[CLI-EPOCH] rotate says what it would do, does it with --yes, and show tells both epochs and the reason', async () => {
+    const client = await RawClient.connect(serve.url);
+    const before = client.sessionId.split('.')[0] ?? '';
+    const asked = await runCli(['epoch', 'rotate', '--reason', 'a drill', ...log.split(' ')]);
+    expect(asked).toMatchObject({ code: 1, stdout: '' });
+    expect(asked.stderr).toMatch(/every session .* add --yes/);
+    expect((await runCli(`epoch show --json ${log}`)).stdout).toContain(`"token": "${before}"`);
+    const done = await runCli(['epoch', 'rotate', '--yes', '--json', '--reason', 'a drill', ...log.split(' ')]);
+    expect(done.code).toBe(0);
+    const { epoch, previous } = JSON.parse(done.stdout) as { epoch: string; previous: string };
+    expect(previous).toBe(before);
+    const { stdout } = await runCli(`epoch show ${log}`);
+    expect(stdout).toMatch(new RegExp(`In force: ${epoch}, for .*, because: a drill\n`));
+    expect(stdout).toMatch(new RegExp(`\n${before} +former .*\n${epoch} +in-force .* a drill\n`));
+    const next = await RawClient.connect(serve.url);
+    expect(next.sessionId.split('.')[0]).toBe(epoch);
+  });
+
+  it('[CLI-OPERATE] a command that looks makes no log', async () => {
+    const none = `--log sqlite:${path.join(folder.path, 'none.db')}`;
+    for (const command of ['owners', 'epoch show'])
+      expect(await runCli(`${command} ${none}`)).toMatchObject({
+        code: 1,
+        stderr: expect.stringMatching(/^throughline: There is no log at .*none\.db/) as string,
+      });
+  });
+});

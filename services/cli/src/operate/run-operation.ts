@@ -1,0 +1,38 @@
+/** One command of an operator, from the configuration to its exit code. */
+import { LogError } from '@throughline/log';
+import { describeFailure } from '../describe-failure.ts';
+import type { Settings } from '../settings.ts';
+import type { Operation } from './operations.ts';
+import type { OperatorProcess } from './operator-process.ts';
+import { runEpochRotate, runEpochShow } from './epoch.ts';
+import { runInspect } from './inspect.ts';
+import { runOwners } from './owners.ts';
+import { runTopics } from './topics.ts';
+
+/** Resolves with the exit code: 1 if something failed, which is said on stderr; else as the command says. */
+export async function runOperation(operation: Operation, settings: Settings, self: OperatorProcess): Promise<number> {
+  try {
+    return await dispatch(operation, settings, self);
+  } catch (error) {
+    // Ctrl-C: what fails then is what was under way.
+    if (self.signal.aborted) return 130;
+    // What the log says is about this command, not about opening it.
+    self.err(`throughline: ${error instanceof LogError ? error.message : describeFailure(error)}\n`);
+    return 1;
+  }
+}
+
+function dispatch(operation: Operation, settings: Settings, self: OperatorProcess): Promise<number> {
+  switch (operation.kind) {
+    case 'topics':
+      return runTopics(operation.action, operation.json, settings, self);
+    case 'inspect':
+      return runInspect(operation.inspected, settings, self);
+    case 'owners':
+      return runOwners(operation.json, settings, self);
+    case 'epoch-show':
+      return runEpochShow(operation.json, settings, self);
+    case 'epoch-rotate':
+      return runEpochRotate(operation, settings, self);
+  }
+}

@@ -1,0 +1,104 @@
+/** `throughline topics apply | show | diff`. */
+import { applyTopics, diffTopics, showTopics } from '@throughline/log/kafka';
+import type { ShownTopic, TopicChange, TopicPlanOptions } from '@throughline/log/kafka';
+import { formatDuration, formatSize } from '../format-value.ts';
+import { kafkaClient } from '../open-log.ts';
+import type { Settings } from '../settings.ts';
+import { StartError } from '../faults.ts';
+import type { OperatorProcess } from './operator-process.ts';
+import { renderJson, renderTable } from './table.ts';
+
+/** 0: as it should be. 1: `diff` found differences, or `apply` refused some. */
+export async function runTopics(
+  action: 'apply' | 'show' | 'diff',
+  json: boolean,
+  settings: Settings,
+  self: OperatorProcess,
+): Promise<number> {
+  const { location, kafka, topics } = settings.log;
+  if (location.kind !== 'kafka')
+    throw new StartError(
+      'A log file has no topics: its partitions are made with it. Name the cluster with --log kafka://<host>:<port>.',
+    );
+  const client = kafkaClient(settings.log, location.brokers, { role: 'operator', logger: self.logger });
+  const options = planOptions(kafka.prefix, topics);
+  if (action === 'show') {
+    const shown = await showTopics(client, options);
+    self.out(json ? renderJson({ topics: shown.map(toJson) }) : renderTopics(shown));
+    return 0;
+  }
+  const changes = await (action === 'diff' ? diffTopics(client, options) : applyTopics(client, options));
+  self.out(json ? renderJson({ changes }) : renderChanges(changes, action));
+  const isFine = action === 'diff' ? changes.length === 0 : changes.every(({ kind }) => kind !== 'refused');
+  return isFine ? 0 : 1;
+}
+
+function planOptions(prefix: string, asked: Settings['log']['topics']): TopicPlanOptions {
+  const { partitions, replication, retentionMs, inboundRetentionMs, maxMessageBytes } = asked;
+  return {
+    prefix,
+    ...(partitions === undefined ? {} : { partitions }),
+    ...(replication === undefined ? {} : { replication }),
+    ...(retentionMs === undefined ? {} : { retentionMs }),
+    ...(inboundRetentionMs === undefined ? {} : { inboundRetentionMs }),
+    ...(maxMessageBytes === undefined ? {} : { maxMessageBytes }),
+  };
+}
+
+/** One line a change, and what it means. */
+export function renderChanges(changes: readonly TopicChange[], action: 'apply' | 'diff'): string {
+  if (changes.length === 0) return 'The topics are as they should be.\n';
+  const isApplied = action === 'apply';
+  const lines = changes.map((change) => {
+    switch (change.kind) {
+      case 'create':
+        return `+ ${change.topic}: ${isApplied ? 'created' : 'missing'}, ${change.partitions} partitions, ${change.replication} replicas`;
+      case 'add-partitions':
+        return `+ ${change.topic}: partitions ${change.from} -> ${change.to}`;
+      case 'set':
+        return `~ ${change.topic}: ${change.setting} ${change.from === '' ? '(none)' : change.from} -> ${change.to}`;
+      case 'refused':
+        return `! ${change.topic}: ${change.reason}`;
+    }
+  });
+  const refused = changes.filter(({ kind }) => kind === 'refused').length;
+  const done = changes.length - refused;
+  const summary = isApplied
+    ? `${done} done, ${refused} refused.`
+    : `${done} to do with \`throughline topics apply\`, ${refused} that it would refuse.`;
+  return `${lines.join('\n')}\n${summary}\n`;
+}
+
+export function renderTopics(topics: readonly ShownTopic[]): string {
+  const header = ['TOPIC', 'PARTITIONS', 'REPLICAS', 'IN SYNC', 'MIN IN SYNC', 'CLEANUP', 'RETENTION', 'MAX MESSAGE'];
+  const rows = topics.map(({ name, state }) => {
+    if (state === null) return [name, 'missing; run `throughline topics apply`'];
+    const setting = (key: string): string => state.settings.get(key) ?? '?';
+    const isCompacted = setting('cleanup.policy') === 'compact';
+    return [
+      name,
+      String(state.partitions) + (state.offline === 0 ? '' : ` (${state.offline} offline)`),
+      String(state.replication),
+      String(state.inSync),
+      setting('min.insync.replicas'),
+      setting('cleanup.policy'),
+      isCompacted ? '-' : showMs(setting('retention.ms')),
+      showBytes(setting('max.message.bytes')),
+    ];
+  });
+  return renderTable(header, rows);
+}
+
+function showMs(text: string): string {
+  if (text === '-1') return 'for ever';
+  return /^\d+$/.test(text) ? formatDuration(Number(text)) : text;
+}
+
+function showBytes(text: string): string {
+  return /^\d+$/.test(text) ? formatSize(Number(text)) : text;
+}
+
+function toJson({ topic, name, state }: ShownTopic): object {
+  if (state === null) return { topic, name, exists: false };
+  return { topic, name, exists: true, ...state, settings: Object.fromEntries(state.settings) };
+}
