@@ -24,6 +24,8 @@ function describeLogFailure(error: LogError): string {
   const reason = error.message;
   switch (error.code) {
     case 'LOG_INCOMPATIBLE':
+    case 'NOT_AUTHENTICATED':
+    case 'NOT_AUTHORIZED':
       return `the log cannot be used: ${reason}`;
     case 'LOG_UNAVAILABLE':
       return `the log cannot be opened: ${reason}`;

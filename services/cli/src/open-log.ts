@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Log } from '@throughline/log';
 import { systemClock } from '@throughline/log';
 import { openKafkaLog } from '@throughline/log/kafka';
-import type { KafkaClientOptions, KafkaSasl } from '@throughline/log/kafka';
+import type { KafkaClientOptions, KafkaRole, KafkaSasl } from '@throughline/log/kafka';
 import { createMemoryLog } from '@throughline/log/memory';
 import { openSqliteLog } from '@throughline/log/sqlite';
 import type { Logger } from '@throughline/telemetry';
@@ -33,6 +33,7 @@ export async function openLog(settings: LogSettings, by: LogUser): Promise<Log> 
     return await openKafkaLog({
       ...kafkaClient(settings, location.brokers, by),
       prefix: settings.kafka.prefix,
+      roles: rolesOf(by.role),
       retentionMs,
       appendTimeoutMs: Math.floor(settings.appendTimeoutMs * GIVE_UP_EARLIER),
       ...(settings.leaseMs === null ? {} : { sessionTimeoutMs: settings.leaseMs }),
@@ -62,6 +63,19 @@ function makeFolder(folder: string): void {
   } catch (error) {
     // Another process that starts at the same time may have been first.
     if (!existsSync(folder)) throw error;
+  }
+}
+
+/** Whose rights are looked at when the log is opened. Whoever only looks at the log learns of a missing one when it is needed. */
+function rolesOf(role: string): KafkaRole[] {
+  switch (role) {
+    case 'serve':
+      return ['gateway', 'worker'];
+    case 'gateway':
+    case 'worker':
+      return [role];
+    default:
+      return [];
   }
 }
 

@@ -1,3 +1,5 @@
+export { aclsOf, nameAcl } from './acls.ts';
+export type { Acl, AclOperation, KafkaRole, RoleAcl } from './acls.ts';
 export { openKafkaLog, openKafkaLogWithControls } from './kafka-log.ts';
 export type { KafkaControls, KafkaLog } from './kafka-log.ts';
 export type { KafkaClientOptions, KafkaLogEvent, KafkaLogOptions, KafkaSasl } from './options.ts';

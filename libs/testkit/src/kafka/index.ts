@@ -5,6 +5,7 @@ export { findDocker } from './find-docker.ts';
 export { findKafka, TEST_BROKER } from './find-kafka.ts';
 export type { FoundKafka, KafkaLaunchers, NoKafka } from './find-kafka.ts';
 export { findKafkaJars, KAFKA_VERSION } from './kafka-jars.ts';
+export { writeKafkaScripts } from './kafka-scripts.ts';
 export { startLocalCluster } from './local-cluster.ts';
 export { startLocalKafka } from './local-kafka.ts';
 export type { LocalKafka, LocalKafkaOptions } from './local-kafka.ts';

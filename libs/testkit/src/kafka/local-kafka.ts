@@ -15,7 +15,7 @@ export interface LocalKafkaOptions {
   readonly overrides?: Readonly<Record<string, string>>;
   /** Listeners beside the plain one: name → security protocol (`SASL_PLAINTEXT`, `SSL` …); set them up by `overrides`. */
   readonly listeners?: Readonly<Record<string, string>>;
-  /** Default 4.4.0. */
+  /** Default: `KAFKA_VERSION` of the environment, else 4.4.0. */
   readonly version?: string;
   /** Default: any free one, kept over restarts. */
   readonly port?: number;

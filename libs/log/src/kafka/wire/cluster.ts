@@ -24,6 +24,8 @@ export function apiVersionsCall(): WireCall<{ error: number; highest: ReadonlyMa
 export interface TopicMetadata {
   readonly error: number;
   readonly name: string;
+  /** One bit an operation that this process may do with the topic; `null`: not asked for, or not said. */
+  readonly allowed: number | null;
   readonly partitions: readonly {
     readonly error: number;
     readonly partition: number;
@@ -40,11 +42,18 @@ export interface ClusterMetadata {
   readonly topics: readonly TopicMetadata[];
 }
 
-/** Metadata version 5. Never creates a topic. */
-export function metadataCall(topics: readonly string[]): WireCall<ClusterMetadata> {
+const NOT_SAID = -(2 ** 31);
+
+/** Metadata version 8. Never creates a topic. */
+export function metadataCall(topics: readonly string[], asksRights = false): WireCall<ClusterMetadata> {
   return makeCall(
-    { key: 3, name: 'Metadata', version: 5 },
-    (writer) => writer.array(topics, (topic) => writer.string(topic)).boolean(false),
+    { key: 3, name: 'Metadata', version: 8 },
+    (writer) =>
+      writer
+        .array(topics, (topic) => writer.string(topic))
+        .boolean(false)
+        .boolean(false)
+        .boolean(asksRights),
     (answer) => {
       answer.int32();
       const brokers = answer.array(() => {
@@ -63,13 +72,15 @@ export function metadataCall(topics: readonly string[]): WireCall<ClusterMetadat
             error: answer.int16(),
             partition: answer.int32(),
             leader: answer.int32(),
+            leaderEpoch: answer.int32(),
             replicas: answer.array(() => answer.int32()),
             inSync: answer.array(() => answer.int32()),
           };
           answer.array(() => answer.int32());
           return partition;
         });
-        return { error, name, partitions };
+        const allowed = answer.int32();
+        return { error, name, partitions, allowed: allowed === NOT_SAID ? null : allowed };
       });
       return { brokers, clusterId, controller, topics: topicList };
     },
