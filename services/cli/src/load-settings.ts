@@ -88,8 +88,8 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
       maxBytes: options['max-size'] ?? 0,
       partitions: options.partitions ?? EMBEDDED_PARTITIONS,
       leaseMs: options.lease ?? null,
-      appendTimeoutMs: gateway.appendTimeoutMs,
       isRetentionSet,
+      appendTimeoutMs: gateway.appendTimeoutMs,
       kafka,
       topics: {
         partitions: options.partitions,

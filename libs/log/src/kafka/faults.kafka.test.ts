@@ -12,7 +12,6 @@ import { systemClock } from '../system.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
 
-
 describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== undefined)('kafka faults', () => {
   let kafka: LocalKafka;
   let bench: KafkaBench;
