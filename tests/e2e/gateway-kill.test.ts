@@ -2,8 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { formatStreamLabel, parseEventId } from '@throughline/protocol';
 import { checkStream, RawClient, startCluster, waitUntil, within } from '@throughline/testkit/processes';
 import type { Cluster, HttpAnswer, SseItem, StreamMessage } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { SERVER_V2 } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
 import { CLIENT_LINES, connectOfficial } from './official-client.ts';
 import type { OfficialClient } from './official-client.ts';
 import { createRecordingFetch } from './recording-fetch.ts';
@@ -11,7 +12,7 @@ import type { RecordingFetch } from './recording-fetch.ts';
 import { drawSeed, rounds } from './seed.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
-const ROUNDS = rounds(10, 200);
+const ROUNDS = rounds({ change: 10, kafka: 3, deep: 200 });
 const STEPS = 40;
 const INTERVAL_MS = 8;
 const EXPECTED = Array.from({ length: STEPS }, (_, step) => step + 1);
@@ -20,6 +21,7 @@ let cluster: Cluster;
 
 beforeAll(async () => {
   cluster = await startCluster({
+    log: makeLog,
     workers: 1,
     gatewayArgs: ['--retry', '60ms'],
     workerArgs: ['--module', SERVER_V2],

@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { makeScratchFolder, startCluster, startThroughline, waitUntil } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { SERVER_V1, SERVER_V2 } from './fixtures/paths.ts';
+import { isKafka, it, makeLog } from './log-under-test.ts';
 import { CLIENT_LINES, connectOfficial } from './official-client.ts';
 import type { OfficialClient } from './official-client.ts';
 import { createRecordingFetch, inTurn } from './recording-fetch.ts';
@@ -22,12 +23,11 @@ beforeAll(async () => {
   const config = path.join(folder.path, 'throughline.yaml');
   writeFileSync(config, CONFIG);
   const args = ['--config', config];
-  const [one, cluster] = await Promise.all([
-    startThroughline('serve', { folder: folder.path, args: [...args, '--log', 'memory:'] }),
-    startCluster({ args }),
-  ]);
-  resources.use(one);
-  resources.use(cluster);
+  const log = isKafka ? await makeLog(folder.path, {}) : { args: () => ['--log', 'memory:'] };
+  const one = resources.use(
+    await startThroughline('serve', { folder: folder.path, args: [...args, ...log.args('serve')] }),
+  );
+  const cluster = resources.use(await startCluster({ log: makeLog, args }));
   endpoints.set('one process', [one.url]);
   endpoints.set('two gateways and two workers', cluster.urls());
 }, 90_000);

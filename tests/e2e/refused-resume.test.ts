@@ -1,10 +1,10 @@
-import { openSqliteLog } from '@throughline/log/sqlite';
 import { formatEventId, parseEventId } from '@throughline/protocol';
 import type { EventId } from '@throughline/protocol';
 import { describeAnswer, RawClient, startCluster, waitUntil, within } from '@throughline/testkit/processes';
 import type { Cluster, HttpAnswer } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect } from 'vitest';
 import { SERVER_V2 } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
 import { CLIENT_LINES, connectOfficial } from './official-client.ts';
 import { createRecordingFetch } from './recording-fetch.ts';
 import { showLogsOnFailure } from './show-logs.ts';
@@ -17,13 +17,13 @@ let forgetful: Cluster;
 
 beforeAll(async () => {
   const workerArgs = ['--module', SERVER_V2];
-  const common = { workers: 1, workerArgs, gatewayArgs: ['--retry', '50ms'] };
+  const common = { log: makeLog, workers: 1, workerArgs, gatewayArgs: ['--retry', '50ms'] };
   [cluster, forgetful] = await Promise.all([
     startCluster(common),
     startCluster({
       ...common,
       gateways: 1,
-      args: ['--retention', `${RETENTION_MS}ms`],
+      retentionMs: RETENTION_MS,
       // What a gateway still has in memory it serves beyond retention.
       gatewayArgs: [...common.gatewayArgs, '--cache', '16KiB'],
     }),
@@ -58,7 +58,7 @@ function forged(id: string, forge: Forge): string {
 async function evicted(of: Cluster, id: string): Promise<void> {
   const cursor = parseEventId(id);
   if (cursor === null) throw new Error(`no event id: ${id}`);
-  const log = await openSqliteLog({ file: of.logFile, retentionMs: RETENTION_MS });
+  const log = await of.log.open();
   try {
     const ref = { topic: 'events', partition: cursor.partition } as const;
     await waitUntil('the eviction', async () => (await log.bounds(ref)).start > cursor.offset, 30_000);

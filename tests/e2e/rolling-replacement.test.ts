@@ -9,8 +9,9 @@ import {
   within,
 } from '@throughline/testkit/processes';
 import type { Balancer, Cluster, HttpAnswer, SseItem } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { SERVER_V2 } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
 import { CLIENT_LINES, connectOfficial } from './official-client.ts';
 import type { OfficialClient } from './official-client.ts';
 import { showLogsOnFailure } from './show-logs.ts';
@@ -25,7 +26,7 @@ let cluster: Cluster;
 let balancer: Balancer;
 
 beforeAll(async () => {
-  cluster = await startCluster({ workerArgs: ['--module', SERVER_V2, '--on-owner-loss', 'restore'] });
+  cluster = await startCluster({ log: makeLog, workerArgs: ['--module', SERVER_V2, '--on-owner-loss', 'restore'] });
   balancer = await startBalancer(() => cluster.gateways);
 }, 90_000);
 afterAll(async () => {

@@ -12,8 +12,9 @@ import {
   within,
 } from '@throughline/testkit/processes';
 import type { HttpAnswer, ThroughlineProcess } from '@throughline/testkit/processes';
-import { expect, it } from 'vitest';
+import { expect } from 'vitest';
 import { COUNTING_SERVER } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
 async function statusOf(answer: Promise<HttpAnswer>): Promise<number> {
@@ -31,7 +32,7 @@ async function lastMessage(
 }
 
 it('[E2E-DELETE] a session that its client ends is gone on every gateway, and what was pending in it is told so', async () => {
-  await using cluster = await startCluster({ workers: 1, workerArgs: ['--module', COUNTING_SERVER] });
+  await using cluster = await startCluster({ log: makeLog, workers: 1, workerArgs: ['--module', COUNTING_SERVER] });
   showLogsOnFailure(cluster);
   const [first = '', second = ''] = cluster.urls();
   const client = await RawClient.connect(first);
@@ -60,7 +61,7 @@ it('[E2E-DELETE] a session that its client ends is gone on every gateway, and wh
   expect((await lastMessage(pinged)).result).toEqual({});
 }, 120_000);
 
-it('[E2E-RESTART] after kill -9 and a restart on the same file restored sessions go on where they were, and others end with a reason', async () => {
+it('[E2E-RESTART] after kill -9 and a restart on the same log restored sessions go on where they were, and others end with a reason', async () => {
   using folder = makeScratchFolder();
   const file = path.join(folder.path, 'runs.txt');
   writeFileSync(file, '');
@@ -71,8 +72,9 @@ it('[E2E-RESTART] after kill -9 and a restart on the same file restored sessions
   ended: { module: ${JSON.stringify(COUNTING_SERVER)}, onOwnerLoss: terminate }
 `,
   );
-  const start = (): Promise<ThroughlineProcess> =>
-    startThroughline('serve', { folder: folder.path, args: ['--log', 'sqlite:log.db', '--dead-after', '2s'] });
+  const log = await makeLog(folder.path, {});
+  const args = [...log.args('serve'), '--dead-after', '2s'];
+  const start = (): Promise<ThroughlineProcess> => startThroughline('serve', { folder: folder.path, args });
   await using former = await start();
   const restored = await RawClient.connect(`${former.url}/restored`);
   const ended = await RawClient.connect(`${former.url}/ended`);

@@ -11,12 +11,13 @@ import {
   within,
 } from '@throughline/testkit/processes';
 import type { Cluster, HttpAnswer, ThroughlineProcess } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { COUNTING_SERVER } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
 import { drawSeed, rounds } from './seed.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
-const ROUNDS = rounds(4, 40);
+const ROUNDS = rounds({ change: 4, kafka: 2, deep: 40 });
 const RUN_MS = 250;
 const AT_ONCE = 6;
 /** Lease of the group 3 s, no heartbeat for 2.5 s, then claim, takeover, and the runs themselves. */
@@ -26,6 +27,7 @@ let cluster: Cluster;
 
 beforeAll(async () => {
   cluster = await startCluster({
+    log: makeLog,
     gateways: 1,
     args: ['--dead-after', '2500ms'],
     workerArgs: ['--heartbeat', '250ms', '--max-running-per-session', String(AT_ONCE), '--config', 'throughline.yaml'],

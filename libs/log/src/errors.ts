@@ -5,6 +5,8 @@ import type { Offset } from '@throughline/protocol';
  * - `APPEND_UNKNOWN`: it may or may not be in the log, in whole; never append it again blindly.
  * - `OFFSET_OUT_OF_RANGE`: the position is below the start (evicted) or above the end; `details.start`, `details.end`.
  * - `LOG_UNAVAILABLE`: the log does not answer now; the operation had no effect and may be tried again.
+ * - `NOT_AUTHENTICATED`: the log does not accept the credentials of this process; `message` names what to check. Nothing was done.
+ * - `NOT_AUTHORIZED`: the log does not let this process do it; `message` and `details.missing` name what to allow. Nothing was done.
  * - `LOG_INCOMPATIBLE`: the log was written by a newer version or is no log; `message` names the fix.
  * - `ABORTED`: the caller's signal fired.
  * - `CLOSED`: the log was closed by this process.
@@ -14,6 +16,8 @@ export type LogErrorCode =
   | 'APPEND_UNKNOWN'
   | 'OFFSET_OUT_OF_RANGE'
   | 'LOG_UNAVAILABLE'
+  | 'NOT_AUTHENTICATED'
+  | 'NOT_AUTHORIZED'
   | 'LOG_INCOMPATIBLE'
   | 'ABORTED'
   | 'CLOSED';
@@ -22,7 +26,10 @@ export interface LogErrorDetails {
   readonly start?: Offset;
   readonly end?: Offset;
   /** On `APPEND_REFUSED`: why, for programs. */
-  readonly reason?: 'too-large' | 'disk-full' | 'size-cap' | 'closed' | 'other';
+  readonly reason?:
+    'too-large' | 'disk-full' | 'size-cap' | 'closed' | 'not-authenticated' | 'not-authorized' | 'other';
+  /** Where rights are missing: each as `<operation> on <resource> <name>`. */
+  readonly missing?: readonly string[];
 }
 
 export class LogError extends Error {

@@ -95,7 +95,8 @@ export interface Log {
   append(to: PartitionRef, records: readonly RecordInput[]): Promise<Appended>;
   /**
    * Reads from a position: one call for catch-up and for tail (with `waitMs`).
-   * Errors: `OFFSET_OUT_OF_RANGE` (below the start or above the end), `ABORTED`, `LOG_UNAVAILABLE`, `CLOSED`.
+   * Errors: `OFFSET_OUT_OF_RANGE` (below the start or above the end), `ABORTED`, `LOG_UNAVAILABLE`, `CLOSED`, and on
+   * drivers with access control `NOT_AUTHENTICATED`, `NOT_AUTHORIZED`; an append is then refused with that reason.
    */
   read(from: PartitionRef, position: Offset, options?: ReadOptions): Promise<ReadBatch>;
   /** Errors: `LOG_UNAVAILABLE`, `CLOSED`. */

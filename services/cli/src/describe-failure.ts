@@ -24,10 +24,14 @@ function describeLogFailure(error: LogError): string {
   const reason = error.message;
   switch (error.code) {
     case 'LOG_INCOMPATIBLE':
+    case 'NOT_AUTHENTICATED':
+    case 'NOT_AUTHORIZED':
       return `the log cannot be used: ${reason}`;
     case 'LOG_UNAVAILABLE':
       return `the log cannot be opened: ${reason}`;
     case 'APPEND_REFUSED':
+      if (error.details.reason === 'not-authenticated' || error.details.reason === 'not-authorized')
+        return `the log cannot be used: ${reason}`;
       return `the log takes no records (${error.details.reason ?? 'other'}): ${reason}. Free disk space, raise --max-size or choose another --log.`;
     case 'APPEND_UNKNOWN':
     case 'OFFSET_OUT_OF_RANGE':

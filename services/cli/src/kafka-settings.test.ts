@@ -45,7 +45,9 @@ describe('the settings of Kafka', () => {
       location: { kind: 'kafka', brokers: ['b1:9092'] },
       kafka: { prefix: 'throughline', tls: null, login: null, clientId: null },
       leaseMs: null,
+      appendTimeoutMs: 20_000,
     });
+    expect(load(`${WORKER} --append-timeout 90s`).log.appendTimeoutMs).toBe(90_000);
   });
 
   it('[CLI-KAFKA] TLS by a switch, or by any of its files, which are read', () => {

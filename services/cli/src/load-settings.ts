@@ -89,6 +89,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
       partitions: options.partitions ?? EMBEDDED_PARTITIONS,
       leaseMs: options.lease ?? null,
       isRetentionSet,
+      appendTimeoutMs: gateway.appendTimeoutMs,
       kafka,
       topics: {
         partitions: options.partitions,

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Log } from '@throughline/log';
 import { systemClock } from '@throughline/log';
 import { openKafkaLog } from '@throughline/log/kafka';
-import type { KafkaClientOptions, KafkaSasl } from '@throughline/log/kafka';
+import type { KafkaClientOptions, KafkaRole, KafkaSasl } from '@throughline/log/kafka';
 import { createMemoryLog } from '@throughline/log/memory';
 import { openSqliteLog } from '@throughline/log/sqlite';
 import type { Logger } from '@throughline/telemetry';
@@ -18,6 +18,11 @@ export interface LogUser {
   readonly logger: Logger;
 }
 
+/**
+ * What a cluster does not take is given up before those who wait for the ack give up: so they hear whether it was
+ * certainly not stored, and whoever called is told to try again instead of that it may have run.
+ */
+const GIVE_UP_EARLIER = 0.75;
 /** Time without renewal after which a process that shares the log loses its partitions. */
 const EMBEDDED_LEASE_MS = 3000;
 
@@ -28,7 +33,9 @@ export async function openLog(settings: LogSettings, by: LogUser): Promise<Log> 
     return await openKafkaLog({
       ...kafkaClient(settings, location.brokers, by),
       prefix: settings.kafka.prefix,
+      roles: rolesOf(by.role),
       retentionMs,
+      appendTimeoutMs: Math.floor(settings.appendTimeoutMs * GIVE_UP_EARLIER),
       ...(settings.leaseMs === null ? {} : { sessionTimeoutMs: settings.leaseMs }),
     });
   const leaseMs = settings.leaseMs ?? EMBEDDED_LEASE_MS;
@@ -56,6 +63,19 @@ function makeFolder(folder: string): void {
   } catch (error) {
     // Another process that starts at the same time may have been first.
     if (!existsSync(folder)) throw error;
+  }
+}
+
+/** Whose rights are looked at when the log is opened. Whoever only looks at the log learns of a missing one when it is needed. */
+function rolesOf(role: string): KafkaRole[] {
+  switch (role) {
+    case 'serve':
+      return ['gateway', 'worker'];
+    case 'gateway':
+    case 'worker':
+      return [role];
+    default:
+      return [];
   }
 }
 

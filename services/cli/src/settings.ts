@@ -13,6 +13,8 @@ export interface LogSettings {
   readonly partitions: number;
   /** Null: as the driver says. */
   readonly leaseMs: number | null;
+  /** How long those who append wait for an ack. */
+  readonly appendTimeoutMs: number;
   /** Where nobody set it, what a log holds is no broken promise. */
   readonly isRetentionSet: boolean;
   readonly kafka: KafkaSettings;

@@ -80,6 +80,7 @@ describe.skipIf(brokers === null)('kafka', () => {
         open: (address) => openConnection(options, address),
         readTimestamp: () => Promise.resolve(0),
         fault: () => fault,
+        throttledMs: () => 0,
       });
       const untilMs = systemClock.monoMs() + 10_000;
       await expect(lane.produce(nameOf(EVENTS), 0, [textRecord('A')], untilMs)).rejects.toMatchObject({
@@ -147,6 +148,7 @@ describe.skipIf(brokers === null)('kafka', () => {
       },
       readTimestamp: async (_topic, _partition, offset) => (await log.read(EVENTS, offset)).records[0]!.timestampMs,
       fault: () => null,
+      throttledMs: () => 0,
     });
     const untilMs = systemClock.monoMs() + 20_000;
     for (const [index, text] of ['A', 'B'].entries()) {

@@ -2,11 +2,15 @@
 import type { Topic } from '@throughline/protocol';
 import { isCompacted } from '../check-append.ts';
 import { LogError } from '../errors.ts';
+import type { Acl, KafkaRole } from './acls.ts';
+import { aclsOf, isAllowed } from './acls.ts';
 import type { ClusterMap } from './cluster-map.ts';
+import { deniedFailure, isDenial } from './kafka-failure.ts';
 import type { KafkaLogEvent } from './options.ts';
 import { ALL_TOPICS, topicName } from './topic-names.ts';
 import { DEFAULT_MAX_MESSAGE_BYTES } from './topic-settings.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
+import type { TopicMetadata } from './wire/cluster.ts';
 import { describeTopicsCall } from './wire/cluster.ts';
 
 export interface TopicFacts {
@@ -22,23 +26,21 @@ export interface TopicFacts {
 const DESCRIBE_MS = 10_000;
 const APPLY = 'run `throughline topics apply`';
 
-/** Errors: `LOG_INCOMPATIBLE`, with the way out. */
+/** Errors: `LOG_INCOMPATIBLE`, with the way out; `KafkaFailure` for all rights together that the roles miss. */
 export async function checkTopics(
   map: ClusterMap,
   prefix: string,
+  roles: readonly KafkaRole[],
   onLog: (event: KafkaLogEvent) => void,
 ): Promise<TopicFacts> {
   const names = new Map<Topic, string>(ALL_TOPICS.map((topic) => [topic, topicName(prefix, topic)]));
-  const metadata = await map.metadata([...names.values()]);
+  const metadata = await map.metadata([...names.values()], roles.length > 0);
+  const denied = missingRights(metadata.topics, roles, prefix);
+  if (denied.length > 0) throw deniedFailure(denied, KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED);
   const counts = new Map<Topic, number>();
   const missing: string[] = [];
   for (const [topic, name] of names) {
     const found = metadata.topics.find((each) => each.name === name);
-    if (found?.error === KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED)
-      throw new LogError(
-        'LOG_INCOMPATIBLE',
-        `topic ${name} may not be read; allow Describe, Read and Write on ${prefix}.*`,
-      );
     if (found === undefined || found.partitions.length === 0) missing.push(name);
     else counts.set(topic, found.partitions.length);
   }
@@ -84,4 +86,17 @@ export async function checkTopics(
     maxMessageBytes: Number.isFinite(maxMessageBytes) ? maxMessageBytes : DEFAULT_MAX_MESSAGE_BYTES,
     retentionMs,
   };
+}
+
+/** All at once and in our order, so that nobody has to find them one by one. */
+function missingRights(topics: readonly TopicMetadata[], roles: readonly KafkaRole[], prefix: string): Acl[] {
+  const needed = roles.flatMap((role) => aclsOf(role, prefix)).filter(({ isOptional }) => !isOptional);
+  return ALL_TOPICS.flatMap((topic): Acl[] => {
+    const name = topicName(prefix, topic);
+    const ofTopic = needed.filter((acl) => acl.resource === 'topic' && acl.name === name);
+    const { error = 0, allowed = null } = topics.find((each) => each.name === name) ?? {};
+    if (isDenial(error)) return ofTopic.length > 0 ? ofTopic : [{ resource: 'topic', name, operation: 'Describe' }];
+    if (error !== 0 || allowed === null) return [];
+    return ofTopic.filter(({ operation }) => !isAllowed(operation, allowed));
+  });
 }

@@ -2,7 +2,8 @@
 import { sleep } from '../clock.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
-import { isPassing, KafkaFailure } from './kafka-failure.ts';
+import type { Courtesy } from './courtesy.ts';
+import { brokerFailure, isDenial, isPassing, KafkaFailure } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
 import { parseBrokers } from './options.ts';
 import type { WireCall } from './wire/call.ts';
@@ -14,8 +15,8 @@ export interface ClusterMap {
   leaderOf(topic: string, partition: number): Promise<Address>;
   /** Says that a leader is not where it was. */
   forget(topic: string): void;
-  /** Fresh metadata of topics. */
-  metadata(topics: readonly string[]): Promise<ClusterMetadata>;
+  /** Fresh metadata of topics; with what this process may do with them, if that is asked for. */
+  metadata(topics: readonly string[], asksRights?: boolean): Promise<ClusterMetadata>;
   /** Any request that every broker answers, or that is forwarded to the controller. */
   callAny<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
   callController<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
@@ -41,7 +42,7 @@ interface Shared {
   isRetired: boolean;
 }
 
-export function createClusterMap(options: KafkaClientOptions): ClusterMap {
+export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtesy): ClusterMap {
   const { clock } = options;
   const seeds = parseBrokers(options.brokers);
   const closing = new AbortController();
@@ -67,7 +68,7 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
     const all = [...seeds, ...known.filter((a) => !seeds.some((b) => a.host === b.host && a.port === b.port))];
     const address = all[turn++ % all.length];
     if (address === undefined) throw new TypeError('no brokers');
-    current = { connection: openConnection(options, address), users: 0, isRetired: false };
+    current = { connection: openConnection(options, address, courtesy), users: 0, isRetired: false };
     open.add(current);
     return current;
   };
@@ -91,8 +92,8 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
     }
   };
 
-  const metadata = async (names: readonly string[]): Promise<ClusterMetadata> => {
-    const answer = await callAny(metadataCall(names), METADATA_TIMEOUT_MS);
+  const metadata: ClusterMap['metadata'] = async (names, asksRights) => {
+    const answer = await callAny(metadataCall(names, asksRights), METADATA_TIMEOUT_MS);
     if (answer.brokers.length > 0) nodes = new Map(answer.brokers.map((broker) => [broker.node, broker]));
     controllerNode = answer.controller;
     for (const { error, name, partitions } of answer.topics) {
@@ -115,7 +116,10 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
         // Another broker: one that is cut off from the cluster would say for ever what it said last.
         nextConnection();
       }
-      await metadata([topic]);
+      const answer = await metadata([topic]);
+      const denied = answer.topics.find(({ name, error }) => name === topic && isDenial(error));
+      if (denied !== undefined)
+        throw brokerFailure('Metadata', denied.error, { resource: 'topic', name: topic, operation: 'Describe' });
       const leaders = topics.get(topic);
       if (leaders === undefined || leaders.isStale)
         throw new KafkaFailure('no-leader', `the cluster knows no topic ${topic}`);
@@ -152,7 +156,7 @@ export function createClusterMap(options: KafkaClientOptions): ClusterMap {
       if (controllerNode < 0) await metadata([]);
       const address = nodes.get(controllerNode);
       if (address === undefined) return await callAny(call, timeoutMs);
-      const own = openConnection(options, address);
+      const own = openConnection(options, address, courtesy);
       try {
         return await own.call(call, timeoutMs);
       } finally {

@@ -4,10 +4,15 @@
  * groups and reset positions, producers acknowledge what is not in the log after a failure, the cluster loses all
  * partitions of a topic with one leader, and each opens connections it does not need.
  */
+import type { Address } from './address.ts';
 import net from 'node:net';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
 import Connection from 'kafkajs/src/network/connection.js';
+import { sleep } from '../clock.ts';
+import { connectionHint } from './connection-hint.ts';
+import { createCourtesy } from './courtesy.ts';
+import type { Courtesy } from './courtesy.ts';
 import { correctIdleTimer } from './idle-timer.ts';
 import { KafkaFailure } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
@@ -16,16 +21,14 @@ import { ByteReader } from './wire/bytes.ts';
 import type { WireCall } from './wire/call.ts';
 import { apiVersionsCall } from './wire/cluster.ts';
 
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
+export type { Address } from './address.ts';
 
 export interface BrokerConnection {
   readonly address: Address;
   /**
-   * Sends a request, after those before it; connects if needed. Rejects with `KafkaFailure` only. After `timeoutMs`
-   * the socket is destroyed: what the broker does with the request is then unknown.
+   * Sends a request, after those before it; connects if needed; waits first for as long as the broker asked us to.
+   * Rejects with `KafkaFailure` only. After `timeoutMs` from then on the socket is destroyed: what the broker does with
+   * the request is then unknown.
    */
   call<T>(call: WireCall<T>, timeoutMs: number): Promise<T>;
   /** Ends at once, also in the middle of a request, which rejects. For good. */
@@ -34,12 +37,19 @@ export interface BrokerConnection {
 
 const CONNECT_TIMEOUT_MS = 5000;
 const KEEP_ALIVE_MS = 60_000;
+/** The broker closes a session that is not renewed in time; it takes a renewal once a second at most. */
+const RENEW_BEFORE_MS = 10_000;
 const PRODUCE = 0;
 const API_VERSIONS = 18;
 
 correctIdleTimer();
 
-export function openConnection(options: KafkaClientOptions, address: Address): BrokerConnection {
+/** `courtesy`: shared by the connections of one log. */
+export function openConnection(
+  options: KafkaClientOptions,
+  address: Address,
+  courtesy: Courtesy = createCourtesy(options.clock),
+): BrokerConnection {
   const { clock } = options;
   const ssl = toTlsOptions(options.ssl);
   const sasl = toKafkajsSasl(options.sasl);
@@ -47,6 +57,9 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
   let current: { readonly connection: Connection; readonly end: () => void } | null = null;
   let before: Promise<unknown> = Promise.resolve();
   let isDestroyed = false;
+  const life = new AbortController();
+  /** By the broker, on this very connection. */
+  let unreadUntilMs = 0;
 
   const make = (): NonNullable<typeof current> => {
     let socket: Socket | null = null;
@@ -54,7 +67,6 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
     const tell = (level: 'debug' | 'warn') => (message: string) => {
       if (!hasEnded) options.onLog?.({ level, message, fields: { broker: where } });
     };
-    const silent = (): void => undefined;
     const logger = {
       namespace: () => logger,
       debug: silent,
@@ -62,6 +74,7 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
       warn: tell('debug'),
       error: tell('debug'),
     };
+    unreadUntilMs = 0;
     const connection = new Connection({
       ...address,
       logger,
@@ -98,27 +111,57 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
   };
 
   const connect = async (): Promise<Connection> => {
-    if (current !== null && current.connection.isConnected()) return current.connection;
-    drop();
-    current = make();
-    const { connection } = current;
-    await connection.connect();
-    const { highest } = await send(connection, apiVersionsCall());
-    const versions = [...highest].map(([key, maxVersion]) => [key, { minVersion: 0, maxVersion }] as const);
-    connection.setVersions(Object.fromEntries(versions));
-    connection.setSupportAuthenticationProtocol(true);
+    if (current?.connection.isConnected() !== true) {
+      drop();
+      current = make();
+      const { connection } = current;
+      await connection.connect();
+      const { highest } = await send(connection, apiVersionsCall(), silent);
+      const versions = [...highest].map(([key, maxVersion]) => [key, { minVersion: 0, maxVersion }] as const);
+      connection.setVersions(Object.fromEntries(versions));
+      connection.setSupportAuthenticationProtocol(true);
+    }
+    await login(current.connection);
+    return current.connection;
+  };
+
+  /** Again on a connection whose session is about to end. */
+  const login = async (connection: Connection): Promise<void> => {
+    if (sasl === null) return;
+    const lifeMs = Number(connection.sessionLifetime.toString());
+    // A session shorter than the margin would be renewed before every request.
+    connection.reauthenticationThreshold = Math.min(RENEW_BEFORE_MS, Math.floor(lifeMs / 5));
+    if (connection.isAuthenticated()) return;
+    const refusal = courtesy.refusal();
+    if (refusal !== null) throw refusal;
     try {
       await connection.authenticate();
     } catch (error) {
-      if (!connection.isConnected() && sasl === null) throw error;
-      throw new KafkaFailure('authentication', `${where} does not accept the credentials: ${textOf(error)}`, {
-        cause: error,
-      });
+      if (error instanceof KafkaFailure) throw error;
+      // kafkajs calls all failures by one name. A broker that refuses says so before it closes.
+      if (!connection.isConnected()) throw error;
+      const failure = new KafkaFailure('authentication', describeRefusal(where, options, error), { cause: error });
+      courtesy.noteRefusal(failure);
+      throw failure;
     }
-    return connection;
+    courtesy.noteLogin();
+  };
+
+  const waitForQuota = async (apiKey: number): Promise<void> => {
+    const ownMs = unreadUntilMs - clock.monoMs();
+    const ms = Math.max(ownMs, courtesy.throttledMs(address, apiKey));
+    if (ms > 0) await sleep(clock, ms, life.signal);
+  };
+
+  const noteThrottle = (apiKey: number, ms: number): void => {
+    if (ms <= 0) return;
+    courtesy.noteThrottle(address, apiKey, ms);
+    unreadUntilMs = clock.monoMs() + courtesy.throttledMs(address, apiKey);
+    options.onLog?.({ level: 'debug', message: 'a quota of the broker is used up', fields: { broker: where, ms } });
   };
 
   const run = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
+    await waitForQuota(call.apiKey);
     if (isDestroyed) throw new KafkaFailure('closed', 'the connection is closed');
     let wasSent = false;
     let isLate = false;
@@ -129,7 +172,7 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
     try {
       const connection = await connect();
       wasSent = true;
-      return await send(connection, call);
+      return await send(connection, call, noteThrottle);
     } catch (error) {
       // Whatever went wrong: what comes next on this socket could be taken for another request's answer.
       drop();
@@ -142,7 +185,7 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
       if (error instanceof KafkaFailure) throw error;
       throw new KafkaFailure(
         error instanceof RangeError ? 'answer' : 'connection',
-        `${where}, ${call.apiName}: ${textOf(error)}`,
+        `${where}, ${call.apiName}: ${textOf(error)}${connectionHint(error, options)}`,
         { wasSent, cause: error },
       );
     } finally {
@@ -159,12 +202,19 @@ export function openConnection(options: KafkaClientOptions, address: Address): B
     },
     destroy() {
       isDestroyed = true;
+      life.abort();
       drop();
     },
   };
 }
 
-function send<T>(connection: Connection, call: WireCall<T>): Promise<T> {
+const silent = (): void => undefined;
+
+function send<T>(
+  connection: Connection,
+  call: WireCall<T>,
+  onThrottled: (apiKey: number, ms: number) => void,
+): Promise<T> {
   const { body } = call;
   return connection.send<T>({
     request: {
@@ -177,7 +227,9 @@ function send<T>(connection: Connection, call: WireCall<T>): Promise<T> {
       decode: (payload) => {
         try {
           const value = call.decode(new ByteReader(payload));
-          return Promise.resolve({ clientSideThrottleTime: throttleOf(call.apiKey, payload), value });
+          onThrottled(call.apiKey, throttleOf(call.apiKey, payload));
+          // The wait is ours: kafkajs would wait within the time that an answer may take.
+          return Promise.resolve({ clientSideThrottleTime: 0, value });
         } catch (error) {
           return Promise.reject(error instanceof Error ? error : new Error(String(error)));
         }
@@ -192,6 +244,16 @@ function send<T>(connection: Connection, call: WireCall<T>): Promise<T> {
 function throttleOf(apiKey: number, payload: Buffer): number {
   if (apiKey === API_VERSIONS || payload.length < 4) return 0;
   return payload.readInt32BE(apiKey === PRODUCE ? payload.length - 4 : 0);
+}
+
+/** Says what to check, and none of it. */
+function describeRefusal(where: string, { sasl }: KafkaClientOptions, error: unknown): string {
+  const what =
+    sasl === undefined || sasl.mechanism === 'oauthbearer'
+      ? 'check who issued the token, for whom, and until when it is valid'
+      : `check user name and password of ${sasl.username}`;
+  const mechanism = sasl?.mechanism.toUpperCase() ?? 'none';
+  return `${where} does not accept the credentials (SASL ${mechanism}): ${what}, and that the listener has this mechanism (${textOf(error)})`;
 }
 
 function textOf(error: unknown): string {

@@ -1,8 +1,4 @@
 /** What a broker goes through, on one of our own. */
-import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import process from 'node:process';
 import type { Offset } from '@throughline/protocol';
 import type { LocalKafka } from '@throughline/testkit/kafka';
@@ -13,84 +9,20 @@ import { endOf, readAll, textOf, textRecord } from '../conformance/records.ts';
 import { hasLogCode } from '../errors.ts';
 import type { Log, PartitionRef } from '../port.ts';
 import { systemClock } from '../system.ts';
-import { openKafkaLog } from './index.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
-
-const EVENTS: PartitionRef = { topic: 'events', partition: 0 };
-const PASSWORD = 'alice-secret';
-
-/** A key and a certificate for 127.0.0.1, made for this run. */
-function makeCertificate(): { readonly key: string; readonly cert: string } {
-  const folder = mkdtempSync(path.join(tmpdir(), 'throughline-tls-'));
-  const [key, cert] = [path.join(folder, 'key.pem'), path.join(folder, 'cert.pem')];
-  try {
-    execFileSync(
-      'openssl',
-      [
-        ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-days', '2', '-keyout', key, '-out', cert],
-        ...['-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1'],
-      ],
-      { stdio: 'ignore' },
-    );
-    return { key: readFileSync(key, 'utf8'), cert: readFileSync(cert, 'utf8') };
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
 
 describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== undefined)('kafka faults', () => {
   let kafka: LocalKafka;
   let bench: KafkaBench;
-  const tls = makeCertificate();
   beforeAll(async () => {
-    kafka = await startLocalKafka({
-      listeners: { SASL: 'SASL_PLAINTEXT', TLS: 'SASL_SSL' },
-      overrides: {
-        ...TEST_BROKER,
-        'sasl.enabled.mechanisms': 'PLAIN',
-        'listener.name.sasl.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="${PASSWORD}";`,
-        'listener.name.tls.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="${PASSWORD}";`,
-        'listener.name.tls.ssl.keystore.type': 'PEM',
-        'listener.name.tls.ssl.keystore.key': tls.key,
-        'listener.name.tls.ssl.keystore.certificate.chain': tls.cert,
-      },
-    });
+    kafka = await startLocalKafka({ overrides: TEST_BROKER });
     bench = await openKafkaBench(kafka.brokers);
   });
   afterEach(() => bench.closeLogs());
   afterAll(async () => {
     await bench.dispose();
     await kafka.stop();
-  });
-
-  it('[KAFKA-SECURE] TLS and SASL are spoken as configured; wrong credentials and an unknown certificate are told', async () => {
-    const client = { prefix: bench.prefix, clientId: 'test', clock: systemClock };
-    const alice = { mechanism: 'plain', username: 'alice', password: PASSWORD } as const;
-    const plain = await openKafkaLog({ ...client, brokers: kafka.listener('SASL'), sasl: alice });
-    const secure = await openKafkaLog({
-      ...client,
-      brokers: kafka.listener('TLS'),
-      sasl: alice,
-      ssl: { ca: tls.cert },
-    });
-    for (const log of [plain, secure]) {
-      const { offsets } = await log.append(EVENTS, [textRecord('hello')]);
-      expect((await log.read(EVENTS, offsets[0]!)).records.map(textOf)).toEqual(['hello']);
-      const seat = await log.join({ group: `${bench.prefix}-secure`, member: 'm', onChange: () => undefined });
-      expect(seat.assigned()).toEqual([0, 1, 2, 3]);
-      await seat.leave();
-      await log.close();
-    }
-    await expect(
-      openKafkaLog({ ...client, brokers: kafka.listener('SASL'), sasl: { ...alice, password: 'wrong' } }),
-    ).rejects.toMatchObject({
-      code: 'LOG_UNAVAILABLE',
-      message: expect.stringContaining('does not accept the credentials') as string,
-    });
-    await expect(
-      openKafkaLog({ ...client, brokers: kafka.listener('TLS'), sasl: alice, ssl: true }),
-    ).rejects.toMatchObject({ code: 'LOG_UNAVAILABLE' });
   });
 
   it(

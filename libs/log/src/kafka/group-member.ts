@@ -13,7 +13,7 @@ import type { JoinOptions, Membership } from '../port.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { decodeMemberData, dividePartitions, encodeMemberData } from './divide-partitions.ts';
-import { brokerFailure, isPassing, KafkaFailure } from './kafka-failure.ts';
+import { brokerFailure, isDenial, isPassing, KafkaFailure, toLogError } from './kafka-failure.ts';
 import type { KafkaLogEvent } from './options.ts';
 import { KAFKA_ERRORS } from './wire/call.ts';
 import {
@@ -53,6 +53,8 @@ const ANSWER_MS = 5000;
 const LEAVE_MS = 2000;
 const FIRST_SEAT_MS = 30_000;
 const RETRY_MS = 250;
+/** After a failure that does not pass by itself. */
+const REFUSED_RETRY_MS = 5000;
 
 export interface GroupHandle {
   readonly membership: Membership;
@@ -60,7 +62,7 @@ export interface GroupHandle {
   crash(): void;
 }
 
-/** Resolves with the first assignment. Errors: `LOG_UNAVAILABLE`. */
+/** Resolves with the first assignment. Errors: `LOG_UNAVAILABLE`, `NOT_AUTHENTICATED`, `NOT_AUTHORIZED`. */
 export async function joinGroup(context: GroupContext, options: JoinOptions): Promise<GroupHandle> {
   const { clock, map, topic } = context;
   const { group, member } = options;
@@ -71,7 +73,9 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   let assigned: readonly Partition[] = [];
   let ownedGeneration = -1;
   let onSeat: (() => void) | null = null;
+  let onRefusal: ((error: LogError) => void) | null = null;
   let lastError: unknown = null;
+  const needs = { resource: 'group', name: group, operation: 'Read' } as const;
 
   const disconnect = (): void => {
     connection?.destroy();
@@ -81,7 +85,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   const toCoordinator = async (): Promise<BrokerConnection> => {
     if (connection !== null) return connection;
     const found = await map.callAny(findCoordinatorCall(group), ANSWER_MS);
-    if (found.error !== 0) throw brokerFailure(`FindCoordinator of ${group}`, found.error);
+    if (found.error !== 0) throw brokerFailure(`FindCoordinator of ${group}`, found.error, needs);
     if (life.signal.aborted) throw new KafkaFailure('closed', 'the member has left');
     connection = context.open(found);
     return connection;
@@ -106,7 +110,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
       await takeSeat();
       return;
     }
-    if (joined.error !== 0) throw brokerFailure(`JoinGroup ${group}`, joined.error);
+    if (joined.error !== 0) throw brokerFailure(`JoinGroup ${group}`, joined.error, needs);
     seat = { group, memberId: joined.memberId, generation: joined.generation };
     const plan = new Map<string, Buffer>();
     if (joined.leader === joined.memberId) {
@@ -118,7 +122,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
         plan.set(memberId, encodeAssignment(topic, partitions));
     }
     const synced = await coordinator.call(syncGroupCall(seat, plan), context.sessionTimeoutMs + ANSWER_MS);
-    if (synced.error !== 0) throw brokerFailure(`SyncGroup ${group}`, synced.error);
+    if (synced.error !== 0) throw brokerFailure(`SyncGroup ${group}`, synced.error, needs);
     if (life.signal.aborted) return;
     ownedGeneration = joined.generation;
     tell(decodeAssignment(synced.assignment, topic));
@@ -136,7 +140,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
     while (await sleep(clock, heartbeatMs, life.signal)) {
       const coordinator = await toCoordinator();
       const { error } = await coordinator.call(heartbeatCall(seat), ANSWER_MS);
-      if (error !== 0) throw brokerFailure(`Heartbeat ${group}`, error);
+      if (error !== 0) throw brokerFailure(`Heartbeat ${group}`, error, needs);
     }
   };
 
@@ -159,7 +163,9 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
           message: 'the seat in the group is taken again',
           fields: { group, member, error: error instanceof Error ? error.message : String(error) },
         });
-        await sleep(clock, RETRY_MS, life.signal);
+        const isRefused = isRefusal(error);
+        if (isRefused) onRefusal?.(toLogError(error));
+        await sleep(clock, isRefused ? REFUSED_RETRY_MS : RETRY_MS, life.signal);
       }
     }
   };
@@ -211,7 +217,11 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
         .catch((error: unknown) => {
           throw unavailable('the commit failed', error);
         });
-      if (answer.error !== 0) throw unavailable('the commit failed', brokerFailure('OffsetCommit', answer.error));
+      if (answer.error === 0) return;
+      const onTopic = { resource: 'topic', name: topic, operation: 'Read' } as const;
+      const isOfTopic = answer.error === KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED;
+      const failure = brokerFailure('OffsetCommit', answer.error, isOfTopic ? onTopic : needs);
+      throw isRefusal(failure) ? toLogError(failure) : unavailable('the commit failed', failure);
     },
   };
 
@@ -220,6 +230,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   try {
     await new Promise<void>((resolve, reject) => {
       onSeat = resolve;
+      onRefusal = reject;
       if (ownedGeneration >= 0) resolve();
       limit.signal.addEventListener('abort', () => {
         reject(new LogError('LOG_UNAVAILABLE', `no seat in group ${group}`, {}, lastError));
@@ -231,6 +242,12 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   } finally {
     limit.dispose();
     onSeat = null;
+    onRefusal = null;
   }
   return { membership, crash: stop };
+}
+
+/** What stays as it is until somebody changes rights or credentials. */
+function isRefusal(error: unknown): boolean {
+  return error instanceof KafkaFailure && (error.kind === 'authentication' || isDenial(error.brokerError));
 }

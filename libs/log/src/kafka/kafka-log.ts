@@ -7,10 +7,12 @@ import { createAppender } from './appender.ts';
 import { checkTopics } from './check-topics.ts';
 import { createClusterMap } from './cluster-map.ts';
 import { fetchCommitted } from './committed-offsets.ts';
+import { createCourtesy } from './courtesy.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
 import type { GroupHandle } from './group-member.ts';
 import { joinGroup } from './group-member.ts';
+import { toLogError } from './kafka-failure.ts';
 import { createLanePool, makeLane } from './lanes.ts';
 import type { KafkaLogEvent, KafkaLogOptions } from './options.ts';
 import type { ProduceFault, Producer } from './producer.ts';
@@ -44,8 +46,8 @@ const FRAMING_RESERVE = 4096;
 /**
  * Opens the log of a prefix. The topics must be there: see {@link applyTopics}. Kafka holds records by whole segments, so
  * they may stay longer than `retentionMs`.
- * Errors: `LOG_UNAVAILABLE` (no broker answers), `LOG_INCOMPATIBLE` (topics missing or set so that records would get lost;
- * the message names the fix).
+ * Errors: `LOG_UNAVAILABLE` (no broker answers), `NOT_AUTHENTICATED`, `NOT_AUTHORIZED` (with all rights on topics that
+ * `roles` miss), `LOG_INCOMPATIBLE` (topics missing or set so that records would get lost; the message names the fix).
  */
 export async function openKafkaLog(options: KafkaLogOptions): Promise<KafkaLog> {
   return (await openKafkaLogWithControls(options)).log;
@@ -58,17 +60,12 @@ export async function openKafkaLogWithControls(
   const prefix = options.prefix ?? DEFAULT_PREFIX;
   checkPrefix(prefix);
   const onLog = (event: KafkaLogEvent): void => options.onLog?.(event);
-  const open = (address: Address): BrokerConnection => openConnection(options, address);
-  const map = createClusterMap(options);
-  const facts = await checkTopics(map, prefix, onLog).catch((error: unknown) => {
+  const courtesy = createCourtesy(clock);
+  const open = (address: Address): BrokerConnection => openConnection(options, address, courtesy);
+  const map = createClusterMap(options, courtesy);
+  const facts = await checkTopics(map, prefix, options.roles ?? [], onLog).catch((error: unknown) => {
     map.close();
-    if (error instanceof LogError) throw error;
-    throw new LogError(
-      'LOG_UNAVAILABLE',
-      `no broker of ${options.brokers.join(', ')} answers: ${error instanceof Error ? error.message : String(error)}`,
-      {},
-      error,
-    );
+    throw toLogError(error, `no broker of ${options.brokers.join(', ')} answers`);
   });
   const description: LogDescription = {
     clusterId: facts.clusterId,
@@ -100,6 +97,7 @@ export async function openKafkaLogWithControls(
       map,
       open,
       fault: faultAt,
+      throttledMs: (address) => courtesy.appendThrottledMs(address),
       async readTimestamp(topic, partition, position) {
         const request = { topic, partition, position, maxBytes: 1, waitMs: 0, signal: undefined };
         const { records } = await readPartition(reader, request);

@@ -28,7 +28,12 @@ declare module 'kafkajs/src/network/connection.js' {
       sasl: object | null;
       clientId: string;
     });
+    /** Milliseconds before the end of its session at which a connection authenticates again. */
+    reauthenticationThreshold: number;
+    /** A `Long`: milliseconds that the broker gave at the last login, 0 without an end. */
+    readonly sessionLifetime: { toString(): string };
     isConnected(): boolean;
+    isAuthenticated(): boolean;
     connect(): Promise<unknown>;
     authenticate(): Promise<void>;
     setVersions(versions: Record<number, { minVersion: number; maxVersion: number }>): void;

@@ -1,5 +1,7 @@
 import type { ConnectionOptions } from 'node:tls';
 import type { Clock } from '../clock.ts';
+import type { KafkaRole } from './acls.ts';
+import { oauthBearer } from './oauth-bearer.ts';
 
 export type KafkaSasl =
   | {
@@ -9,7 +11,10 @@ export type KafkaSasl =
     }
   | {
       readonly mechanism: 'oauthbearer';
-      /** Called for every connection and whenever the broker wants to see a token again. */
+      /**
+       * Called for every connection and whenever the broker wants to see a token again: keep a token for as long as
+       * it is valid. What it rejects with is shown to operators.
+       */
       token(): Promise<string>;
     };
 
@@ -24,7 +29,7 @@ export interface KafkaLogEvent {
 export interface KafkaClientOptions {
   /** `host:port`, at least one; the others of the cluster are found through it. */
   readonly brokers: readonly string[];
-  /** `client.id` of every request: quotas and broker logs go by it. */
+  /** `client.id` of every request: quotas and broker logs go by it. One a role, so that a quota can be set for it. */
   readonly clientId: string;
   /** TLS: `true`, or options of `tls.connect` (ca, cert, key, servername …). Default: none. */
   readonly ssl?: boolean | ConnectionOptions;
@@ -35,7 +40,12 @@ export interface KafkaClientOptions {
 }
 
 export interface KafkaLogOptions extends KafkaClientOptions {
-  /** Topics are `<prefix>.inbound` and so on. Default `throughline`. */
+  /**
+   * What this process does with the log: the rights for it are looked at when the log is opened. `serve` is both gateway
+   * and worker. Default: none, so that a missing right shows when it is needed.
+   */
+  readonly roles?: readonly KafkaRole[];
+  /** Topics are `<prefix>.inbound` and so on, groups `<prefix>.<group>`. Default `throughline`. */
   readonly prefix?: string;
   /** Said as `description.retentionMs` if the settings of the topics may not be read. Default 24 h. */
   readonly retentionMs?: number;
@@ -64,10 +74,7 @@ export function parseBrokers(brokers: readonly string[]): { readonly host: strin
 export function toKafkajsSasl(sasl: KafkaSasl | undefined): object | null {
   if (sasl === undefined) return null;
   if (sasl.mechanism !== 'oauthbearer') return { ...sasl };
-  return {
-    mechanism: sasl.mechanism,
-    oauthBearerProvider: async () => ({ value: await sasl.token() }),
-  };
+  return { mechanism: sasl.mechanism, authenticationProvider: oauthBearer(() => sasl.token()) };
 }
 
 export function toTlsOptions(ssl: boolean | ConnectionOptions | undefined): ConnectionOptions | null {

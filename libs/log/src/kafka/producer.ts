@@ -8,9 +8,12 @@ import type { Offset, RecordInput } from '@throughline/protocol';
 import { sleep } from '../clock.ts';
 import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
+import type { LogErrorDetails } from '../errors.ts';
+import type { Acl } from './acls.ts';
+import { nameAcl } from './acls.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import type { Address, BrokerConnection } from './connection.ts';
-import { brokerFailure, isPassing, KafkaFailure } from './kafka-failure.ts';
+import { brokerFailure, deniedFailure, isDenial, isPassing, KafkaFailure } from './kafka-failure.ts';
 import type { Lane } from './lanes.ts';
 import { makeLane } from './lanes.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
@@ -40,6 +43,8 @@ export interface ProducerContext {
   /** The timestamp in the log; asked for when an answer may speak of an earlier attempt. */
   readTimestamp(topic: string, partition: number, offset: Offset): Promise<number>;
   fault(topic: string, partition: number): ProduceFault | null;
+  /** Milliseconds that a quota of the broker makes appends wait. */
+  throttledMs(address: Address): number;
 }
 
 /** The broker gives up waiting for replicas after this, and we try again. */
@@ -67,15 +72,17 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
   let identity: { readonly id: bigint; readonly epoch: number } | null = null;
   const life = new AbortController();
 
-  const identify = async (connection: BrokerConnection): Promise<NonNullable<typeof identity>> => {
+  const identify = async (connection: BrokerConnection, needs: Acl): Promise<NonNullable<typeof identity>> => {
     const { error, producerId, producerEpoch } = await connection.call(initProducerCall(), ANSWER_MS);
-    // Nothing of the append was sent so far.
+    // Who may write to some topic may have a producer id. Nothing of the append was sent so far.
+    if (isDenial(error)) throw deniedFailure([needs], error);
     if (error !== 0) throw new KafkaFailure('broker', `InitProducerId: ${nameOfError(error)}`, { brokerError: error });
     return { id: producerId, epoch: producerEpoch };
   };
 
   const produce: Producer['produce'] = async (topic, partition, records, untilMs) => {
     const place = `${topic} ${partition}`;
+    const needs = { resource: 'topic', name: topic, operation: 'Write' } as const;
     const firstSequence = sequences.get(place) ?? 0;
     // Kept over attempts: an append that is tried again must be the same batch.
     const timestampMs = clock.wallMs();
@@ -85,8 +92,11 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
     let pauseMs: number = RETRY_MS.first;
     for (;;) {
       try {
-        const connection = lane.to(await map.leaderOf(topic, partition));
-        identity ??= await identify(connection);
+        const address = await map.leaderOf(topic, partition);
+        if (clock.monoMs() + context.throttledMs(address) >= untilMs)
+          throw new KafkaFailure('quota', 'the quota of this client is used up for longer than the append may wait');
+        const connection = lane.to(address);
+        identity ??= await identify(connection, needs);
         batch ??= encodeBatch(records, {
           producerId: identity.id,
           producerEpoch: identity.epoch,
@@ -96,7 +106,7 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
         attempts++;
         const patienceMs = Math.min(ANSWER_MS, Math.max(LEAST_ANSWER_MS, untilMs - clock.monoMs()));
         const { error, baseOffset, appendTimeMs } = await send(connection, topic, partition, batch, patienceMs);
-        if (error !== 0) throw brokerFailure(`Produce to ${place}`, error);
+        if (error !== 0) throw brokerFailure(`Produce to ${place}`, error, needs);
         if (baseOffset < 0) throw new KafkaFailure('answer', 'an ack without an offset', { wasSent: true });
         sequences.set(place, (firstSequence + records.length) % 2 ** 31);
         // An ack of a second attempt may be the broker's memory of the first.
@@ -152,13 +162,18 @@ function mayBeStored(error: unknown): boolean {
 function giveUp(error: unknown, isInDoubt: boolean): LogError {
   const message = error instanceof Error ? error.message : String(error);
   if (isInDoubt) return new LogError('APPEND_UNKNOWN', `the append may be in the log: ${message}`, {}, error);
-  const isTooLarge =
-    error instanceof KafkaFailure &&
-    (error.brokerError === KAFKA_ERRORS.MESSAGE_TOO_LARGE || error.brokerError === KAFKA_ERRORS.RECORD_LIST_TOO_LARGE);
   return new LogError(
     'APPEND_REFUSED',
     `the cluster did not take the append: ${message}`,
-    { reason: isTooLarge ? 'too-large' : 'other' },
+    error instanceof KafkaFailure ? refusalOf(error) : { reason: 'other' },
     error,
   );
+}
+
+function refusalOf({ kind, brokerError, missing }: KafkaFailure): LogErrorDetails {
+  if (kind === 'authentication') return { reason: 'not-authenticated' };
+  if (isDenial(brokerError)) return { reason: 'not-authorized', missing: missing.map(nameAcl) };
+  const isTooLarge =
+    brokerError === KAFKA_ERRORS.MESSAGE_TOO_LARGE || brokerError === KAFKA_ERRORS.RECORD_LIST_TOO_LARGE;
+  return { reason: isTooLarge ? 'too-large' : 'other' };
 }

@@ -6,7 +6,7 @@ import { LogError } from '../errors.ts';
 import { outOfRange } from '../out-of-range.ts';
 import type { Bounds, ReadBatch } from '../port.ts';
 import type { ClusterMap } from './cluster-map.ts';
-import { brokerFailure, isPassing, KafkaFailure } from './kafka-failure.ts';
+import { brokerFailure, isPassing, toLogError } from './kafka-failure.ts';
 import type { Lane, LanePool } from './lanes.ts';
 import { KAFKA_ERRORS } from './wire/call.ts';
 import type { WireCall } from './wire/call.ts';
@@ -37,17 +37,26 @@ export interface ReadRequest {
 /** An aborted poll keeps its lane for this long at most. */
 const LONGEST_POLL_MS = 500;
 const ANSWER_MS = 5000;
+/** A reader that waits and is refused for good is told after this at the latest. */
+const REFUSED_MS = 2000;
+/** A quota that leaves a read without an answer for longer is no use. */
+const LONGEST_QUOTA_MS = 60_000;
 const RETRY_MS = { first: 50, most: 500 } as const;
 /** Asked for beyond `maxBytes`, for what frames records. */
 const FRAMING_BYTES = 16 * 1024;
 const MOST_FETCH_BYTES = 64 * 1024 * 1024;
 
-/** Errors: `OFFSET_OUT_OF_RANGE`, `ABORTED`, `LOG_UNAVAILABLE`, `LOG_INCOMPATIBLE`, `CLOSED`. */
+/**
+ * A reader that waits is refused when its wait is over, not at once: whoever follows tries again.
+ * Errors: `OFFSET_OUT_OF_RANGE`, `ABORTED`, `LOG_UNAVAILABLE`, `LOG_INCOMPATIBLE`, `NOT_AUTHENTICATED`, `NOT_AUTHORIZED`,
+ * `CLOSED`.
+ */
 export async function readPartition(context: ReaderContext, request: ReadRequest): Promise<ReadBatch> {
   const { clock, map } = context;
   const { topic, partition, maxBytes } = request;
   const untilMs = clock.monoMs() + request.waitMs;
-  const patience = createPatience(context, request.signal);
+  const patience = createPatience(context, request.signal, context.readTimeoutMs);
+  const quotaPatience = createPatience(context, request.signal, Math.max(context.readTimeoutMs, LONGEST_QUOTA_MS));
   let at = request.position;
   let fetchBytes = Math.min(maxBytes + FRAMING_BYTES, MOST_FETCH_BYTES);
   for (;;) {
@@ -65,8 +74,15 @@ export async function readPartition(context: ReaderContext, request: ReadRequest
         await patience.wait(brokerFailure('Fetch', fetched.error));
         continue;
       }
-      if (fetched.error !== 0) throw brokerFailure('Fetch', fetched.error);
+      if (fetched.error === KAFKA_ERRORS.THROTTLING_QUOTA_EXCEEDED) {
+        // No answer, and no failure: the next request waits for as long as the broker asked.
+        await quotaPatience.wait(brokerFailure('Fetch', fetched.error));
+        continue;
+      }
+      if (fetched.error !== 0)
+        throw brokerFailure('Fetch', fetched.error, { resource: 'topic', name: topic, operation: 'Read' });
       patience.reset();
+      quotaPatience.reset();
       const { records, next } = decodeBatches(fetched.batches, at, maxBytes);
       const bounds = {
         start: Math.max(0, fetched.logStart),
@@ -81,7 +97,12 @@ export async function readPartition(context: ReaderContext, request: ReadRequest
       at = next;
     } catch (error) {
       if (error instanceof LogError) throw error;
-      if (!isPassing(error)) throw translate(error, context);
+      if (!isPassing(error)) {
+        const signals = [context.closing, request.signal].filter((signal) => signal !== undefined);
+        const restMs = Math.min(untilMs - clock.monoMs(), REFUSED_MS);
+        if (restMs > 0 && !(await sleep(clock, restMs, AbortSignal.any(signals)))) throw endedError(context);
+        throw translate(error, context);
+      }
       map.forget(topic);
       await patience.wait(error);
     }
@@ -93,13 +114,14 @@ export async function findBounds(
   context: ReaderContext,
   of: { readonly topic: string; readonly partition: number; readonly signal?: AbortSignal | undefined },
 ): Promise<Bounds> {
-  const patience = createPatience(context, of.signal);
+  const patience = createPatience(context, of.signal, context.readTimeoutMs);
   for (;;) {
     try {
       const ask = async (which: typeof EARLIEST | typeof LATEST): Promise<Offset> => {
         const call = listOffsetCall(of.topic, of.partition, which);
         const { error, offset } = await callLeader(context, context.lookups, { ...of, signal: of.signal }, call, 0);
-        if (error !== 0) throw brokerFailure('ListOffsets', error);
+        if (error !== 0)
+          throw brokerFailure('ListOffsets', error, { resource: 'topic', name: of.topic, operation: 'Describe' });
         return offset;
       };
       // The end first: eviction in between must not make a start above the end.
@@ -159,10 +181,11 @@ function raceSignals<T>(
   });
 }
 
-/** Tries again, ever more slowly, until the cluster has not answered for `readTimeoutMs`. */
+/** Tries again, ever more slowly, until the cluster has not answered for `longestMs`. */
 function createPatience(
   context: ReaderContext,
   signal: AbortSignal | undefined,
+  longestMs: number,
 ): { wait(error: unknown): Promise<void>; reset(): void } {
   const { clock, closing } = context;
   let sinceMs: number | null = null;
@@ -170,7 +193,7 @@ function createPatience(
   return {
     async wait(error) {
       sinceMs ??= clock.monoMs();
-      if (clock.monoMs() - sinceMs >= context.readTimeoutMs) throw translate(error, context);
+      if (clock.monoMs() - sinceMs >= longestMs) throw translate(error, context);
       const both = signal === undefined ? closing : AbortSignal.any([closing, signal]);
       if (!(await sleep(clock, pauseMs, both))) throw endedError(context);
       pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
@@ -189,13 +212,5 @@ function endedError(context: ReaderContext): LogError {
 }
 
 function translate(error: unknown, context: ReaderContext): LogError {
-  if (error instanceof LogError) return error;
-  if (context.closing.aborted || (error instanceof KafkaFailure && error.kind === 'closed'))
-    return new LogError('CLOSED', 'the log is closed');
-  return new LogError(
-    'LOG_UNAVAILABLE',
-    `the cluster does not answer: ${error instanceof Error ? error.message : String(error)}`,
-    {},
-    error,
-  );
+  return context.closing.aborted ? new LogError('CLOSED', 'the log is closed') : toLogError(error);
 }

@@ -1,7 +1,8 @@
 /** Makes the topics what they have to be: says what it would change, changes it, and never takes anything away. */
 import type { ClusterMap } from './cluster-map.ts';
 import { createClusterMap } from './cluster-map.ts';
-import { brokerFailure, isPassing } from './kafka-failure.ts';
+import type { AclOperation } from './acls.ts';
+import { brokerFailure, deniedFailure, isDenial, isPassing, toLogError } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
 import type { Topic } from '@throughline/protocol';
 import { sleep } from '../clock.ts';
@@ -130,7 +131,7 @@ export interface ShownTopic {
   readonly state: TopicState | null;
 }
 
-/** The topics of a prefix as they are. Errors: `LOG_UNAVAILABLE`. */
+/** The topics of a prefix as they are. Errors: `LOG_UNAVAILABLE`, `NOT_AUTHENTICATED`, `NOT_AUTHORIZED`. */
 export async function showTopics(client: KafkaClientOptions, options: TopicPlanOptions = {}): Promise<ShownTopic[]> {
   const plans = planTopics(options);
   return await withMap(client, async (map) => {
@@ -139,7 +140,7 @@ export async function showTopics(client: KafkaClientOptions, options: TopicPlanO
   });
 }
 
-/** What `applyTopics` would change. Errors: `LOG_UNAVAILABLE`. */
+/** What `applyTopics` would change. Errors: `LOG_UNAVAILABLE`, `NOT_AUTHENTICATED`, `NOT_AUTHORIZED`. */
 export async function diffTopics(client: KafkaClientOptions, options: TopicPlanOptions = {}): Promise<TopicChange[]> {
   const plans = planTopics(options);
   return await withMap(client, async (map) => decideTopics(plans, await findStates(map, plans)));
@@ -147,7 +148,8 @@ export async function diffTopics(client: KafkaClientOptions, options: TopicPlanO
 
 /**
  * Creates what is missing and sets what differs. Idempotent: a second call finds nothing to change. Returns what was
- * changed and what was refused; settings that are not named here stay as they are. Errors: `LOG_UNAVAILABLE`.
+ * changed and what was refused; settings that are not named here stay as they are. Errors: `LOG_UNAVAILABLE`,
+ * `NOT_AUTHENTICATED`, `NOT_AUTHORIZED` (what comes before the missing right was done).
  */
 export async function applyTopics(client: KafkaClientOptions, options: TopicPlanOptions = {}): Promise<TopicChange[]> {
   const plans = planTopics(options);
@@ -158,11 +160,17 @@ export async function applyTopics(client: KafkaClientOptions, options: TopicPlan
       return change?.kind === 'create' ? [{ ...plan, partitions: change.partitions }] : [];
     });
     if (created.length > 0)
-      check('create', await map.callController(createTopicsCall(created), ADMIN_MS), KAFKA_ERRORS.TOPIC_ALREADY_EXISTS);
+      check(
+        'create',
+        'Create',
+        await map.callController(createTopicsCall(created), ADMIN_MS),
+        KAFKA_ERRORS.TOPIC_ALREADY_EXISTS,
+      );
     const grown = changes.flatMap((change) =>
       change.kind === 'add-partitions' ? [{ name: change.topic, count: change.to }] : [],
     );
-    if (grown.length > 0) check('add partitions to', await map.callController(createPartitionsCall(grown), ADMIN_MS));
+    if (grown.length > 0)
+      check('add partitions to', 'Alter', await map.callController(createPartitionsCall(grown), ADMIN_MS));
     const settings = new Map<string, Map<string, string>>();
     for (const change of changes) {
       if (change.kind !== 'set') continue;
@@ -170,7 +178,7 @@ export async function applyTopics(client: KafkaClientOptions, options: TopicPlan
       settings.set(change.topic, of.set(change.setting, change.to));
     }
     const altered = [...settings].map(([name, of]) => ({ name, settings: of }));
-    if (altered.length > 0) check('set', await map.callController(alterTopicsCall(altered), ADMIN_MS));
+    if (altered.length > 0) check('set', 'AlterConfigs', await map.callController(alterTopicsCall(altered), ADMIN_MS));
     if (changes.some(({ kind }) => kind !== 'refused')) await waitUntilDone(client, map, plans);
     return changes;
   });
@@ -196,7 +204,12 @@ async function findStates(map: ClusterMap, plans: readonly TopicPlan[]): Promise
     ({ error, partitions }) =>
       error !== 0 && partitions.length === 0 && error !== KAFKA_ERRORS.UNKNOWN_TOPIC_OR_PARTITION,
   );
-  if (failed !== undefined) throw brokerFailure(`Metadata of ${failed.name}`, failed.error);
+  if (failed !== undefined)
+    throw brokerFailure(`Metadata of ${failed.name}`, failed.error, {
+      resource: 'topic',
+      name: failed.name,
+      operation: 'Describe',
+    });
   if (there.length === 0) return new Map();
   const described = await map.callAny(
     describeTopicsCall(
@@ -205,7 +218,7 @@ async function findStates(map: ClusterMap, plans: readonly TopicPlan[]): Promise
     ),
     ADMIN_MS,
   );
-  check('describe', described);
+  check('describe', 'DescribeConfigs', described);
   return new Map(
     there.map(({ name, partitions }) => [
       name,
@@ -220,9 +233,16 @@ async function findStates(map: ClusterMap, plans: readonly TopicPlan[]): Promise
   );
 }
 
-function check(what: string, results: readonly AdminResult[], ...fine: number[]): void {
+function check(what: string, needs: AclOperation, results: readonly AdminResult[], ...fine: number[]): void {
   const failed = results.filter(({ error }) => error !== 0 && !fine.includes(error));
   if (failed.length === 0) return;
+  const denied = failed.filter(({ error }) => isDenial(error));
+  const [first] = denied;
+  if (first !== undefined)
+    throw deniedFailure(
+      denied.map(({ name }) => ({ resource: 'topic', name, operation: needs })),
+      first.error,
+    );
   // Topics that fail alike are named together.
   const causes = new Map<string, string[]>();
   for (const { name, error, message } of failed) {
@@ -238,8 +258,6 @@ function hintFor(failed: readonly AdminResult[]): string {
   const has = (code: number): boolean => failed.some(({ error }) => error === code);
   if (has(KAFKA_ERRORS.INVALID_REPLICATION_FACTOR))
     return '. The cluster has fewer brokers than replicas; for a trial on one broker write --replication 1';
-  if (has(KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED) || has(KAFKA_ERRORS.CLUSTER_AUTHORIZATION_FAILED))
-    return '. This needs the rights Create, Alter, AlterConfigs and DescribeConfigs on the topics of the prefix';
   return '';
 }
 
@@ -248,10 +266,8 @@ async function withMap<T>(client: KafkaClientOptions, run: (map: ClusterMap) => 
   try {
     return await run(map);
   } catch (error) {
-    if (error instanceof LogError || error instanceof TypeError || error instanceof RangeError) throw error;
-    const message = error instanceof Error ? error.message : String(error);
-    const hint = isPassing(error) ? 'the cluster does not answer' : 'the cluster refuses';
-    throw new LogError('LOG_UNAVAILABLE', `${hint}: ${message}`, {}, error);
+    if (error instanceof TypeError || error instanceof RangeError) throw error;
+    throw toLogError(error, isPassing(error) ? 'the cluster does not answer' : 'the cluster refuses');
   } finally {
     map.close();
   }

@@ -6,7 +6,8 @@ import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 
-export const KAFKA_VERSION = '4.4.0';
+/** Of the brokers that tests start; `KAFKA_VERSION` names another. */
+export const KAFKA_VERSION = process.env['KAFKA_VERSION'] ?? '4.4.0';
 
 const POM = fileURLToPath(new URL('../../../../infra/kafka/pom.xml', import.meta.url));
 const DOWNLOAD_MS = 5 * 60_000;

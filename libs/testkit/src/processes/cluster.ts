@@ -1,10 +1,13 @@
-/** Gateways and workers on one log file: what a small installation is, with the means to kill and to replace parts of it. */
-import path from 'node:path';
+/** Gateways and workers on one log: what a small installation is, with the means to kill and to replace parts of it. */
+import { makeFilePlace } from './log-place.ts';
+import type { LogPlace, LogPlaceOptions, MakeLogPlace } from './log-place.ts';
 import { makeScratchFolder } from './scratch-folder.ts';
 import { startThroughline } from './throughline-process.ts';
 import type { ThroughlineProcess } from './throughline-process.ts';
 
-export interface ClusterOptions {
+export interface ClusterOptions extends LogPlaceOptions {
+  /** Default: a file of the embedded log. */
+  readonly log?: MakeLogPlace;
   /** Default 2. */
   readonly gateways?: number;
   /** Default 2. */
@@ -19,7 +22,7 @@ export interface ClusterOptions {
 
 export interface Cluster extends AsyncDisposable {
   readonly folder: string;
-  readonly logFile: string;
+  readonly log: LogPlace;
   /** Whatever runs in each place now, or ran there last. */
   readonly gateways: readonly ThroughlineProcess[];
   readonly workers: readonly ThroughlineProcess[];
@@ -36,13 +39,16 @@ export interface Cluster extends AsyncDisposable {
 
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const folder = makeScratchFolder();
-  const logFile = path.join(folder.path, 'log.db');
+  const log = await (options.log ?? makeFilePlace)(folder.path, options).catch((error: unknown) => {
+    folder[Symbol.dispose]();
+    throw error;
+  });
   const all: ThroughlineProcess[] = [];
   const gateways: ThroughlineProcess[] = [];
   const workers: ThroughlineProcess[] = [];
   const start = async (role: 'gateway' | 'worker', place: number): Promise<ThroughlineProcess> => {
     const own = role === 'gateway' ? options.gatewayArgs : options.workerArgs;
-    const args = ['--log', `sqlite:${logFile}`, ...(options.args ?? []), ...(own ?? [])];
+    const args = [...log.args(role), ...(options.args ?? []), ...(own ?? [])];
     const started = await startThroughline(role, { args, folder: folder.path });
     all.push(started);
     (role === 'gateway' ? gateways : workers)[place] = started;
@@ -66,7 +72,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   }
   return {
     folder: folder.path,
-    logFile,
+    log,
     gateways,
     workers,
     urls: () => gateways.filter((gateway) => gateway.isRunning()).map(({ url }) => url),

@@ -2,6 +2,8 @@ export { startCluster } from './cluster.ts';
 export type { Cluster, ClusterOptions } from './cluster.ts';
 export { describeAnswer, exchange, HttpAnswer } from './http-exchange.ts';
 export type { Closing, ExchangeOptions } from './http-exchange.ts';
+export { makeFilePlace, makeKafkaPlace } from './log-place.ts';
+export type { KafkaPlaceOptions, LogPlace, LogPlaceOptions, MakeLogPlace } from './log-place.ts';
 export { RawClient } from './raw-client.ts';
 export type { RawClientOptions } from './raw-client.ts';
 export { startBalancer } from './round-robin-balancer.ts';

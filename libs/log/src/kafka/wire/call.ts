@@ -62,6 +62,7 @@ export const KAFKA_ERRORS = {
   OFFSET_NOT_AVAILABLE: 78,
   MEMBER_ID_REQUIRED: 79,
   INVALID_RECORD: 87,
+  THROTTLING_QUOTA_EXCEEDED: 89,
 } as const;
 
 export function nameOfError(code: number): string {

@@ -1,5 +1,5 @@
 /** ApiVersions, Metadata and the administration of topics. */
-import type { ByteReader } from './bytes.ts';
+import { ByteReader } from './bytes.ts';
 import type { WireCall } from './call.ts';
 import { makeCall } from './call.ts';
 
@@ -21,9 +21,61 @@ export function apiVersionsCall(): WireCall<{ error: number; highest: ReadonlyMa
   );
 }
 
+/** `metadata.version` and the like: what a broker could do, and what the cluster agreed on. */
+export interface Feature {
+  readonly name: string;
+  readonly level: number;
+}
+
+export interface BrokerAbilities {
+  readonly error: number;
+  /** Highest version of each request. */
+  readonly highest: ReadonlyMap<number, number>;
+  readonly supported: readonly Feature[];
+  readonly finalized: readonly Feature[];
+}
+
+/** ApiVersions version 3, which tells features too. A broker that does not know it answers with error 35 and nothing else. */
+export function abilitiesCall(): WireCall<BrokerAbilities> {
+  return makeCall(
+    { key: 18, name: 'ApiVersions', version: 3 },
+    (writer) => {
+      // Ends the header of this version; then name and version of the client, and no tagged fields.
+      writer.int8(0).compactString('throughline').compactString('1').int8(0);
+    },
+    (answer) => {
+      const error = answer.int16();
+      const highest = new Map<number, number>();
+      if (error !== 0) return { error, highest, supported: [], finalized: [] };
+      answer.compactArray(() => {
+        const key = answer.int16();
+        answer.int16();
+        highest.set(key, answer.int16());
+        answer.tags();
+      });
+      answer.int32();
+      const features = answer.tags();
+      const readFeatures = (tag: number, hasHighestFirst: boolean): Feature[] => {
+        const bytes = features.get(tag);
+        if (bytes === undefined) return [];
+        const reader = new ByteReader(bytes);
+        return reader.compactArray(() => {
+          const name = reader.compactString();
+          const [first, second] = [reader.int16(), reader.int16()];
+          reader.tags();
+          return { name, level: hasHighestFirst ? first : second };
+        });
+      };
+      return { error, highest, supported: readFeatures(0, false), finalized: readFeatures(2, true) };
+    },
+  );
+}
+
 export interface TopicMetadata {
   readonly error: number;
   readonly name: string;
+  /** One bit an operation that this process may do with the topic; `null`: not asked for, or not said. */
+  readonly allowed: number | null;
   readonly partitions: readonly {
     readonly error: number;
     readonly partition: number;
@@ -40,11 +92,18 @@ export interface ClusterMetadata {
   readonly topics: readonly TopicMetadata[];
 }
 
-/** Metadata version 5. Never creates a topic. */
-export function metadataCall(topics: readonly string[]): WireCall<ClusterMetadata> {
+const NOT_SAID = -(2 ** 31);
+
+/** Metadata version 8. Never creates a topic. */
+export function metadataCall(topics: readonly string[], asksRights = false): WireCall<ClusterMetadata> {
   return makeCall(
-    { key: 3, name: 'Metadata', version: 5 },
-    (writer) => writer.array(topics, (topic) => writer.string(topic)).boolean(false),
+    { key: 3, name: 'Metadata', version: 8 },
+    (writer) =>
+      writer
+        .array(topics, (topic) => writer.string(topic))
+        .boolean(false)
+        .boolean(false)
+        .boolean(asksRights),
     (answer) => {
       answer.int32();
       const brokers = answer.array(() => {
@@ -63,13 +122,15 @@ export function metadataCall(topics: readonly string[]): WireCall<ClusterMetadat
             error: answer.int16(),
             partition: answer.int32(),
             leader: answer.int32(),
+            leaderEpoch: answer.int32(),
             replicas: answer.array(() => answer.int32()),
             inSync: answer.array(() => answer.int32()),
           };
           answer.array(() => answer.int32());
           return partition;
         });
-        return { error, name, partitions };
+        const allowed = answer.int32();
+        return { error, name, partitions, allowed: allowed === NOT_SAID ? null : allowed };
       });
       return { brokers, clusterId, controller, topics: topicList };
     },
@@ -83,6 +144,7 @@ export interface AdminResult {
 }
 
 const TOPIC_RESOURCE = 2;
+const BROKER_RESOURCE = 4;
 const ADMIN_TIMEOUT_MS = 20_000;
 
 /** The throttle time, which is left to the broker, then one result a topic. */
@@ -140,11 +202,24 @@ export function describeTopicsCall(
   topics: readonly string[],
   names: readonly string[] | null,
 ): WireCall<DescribedTopic[]> {
+  return describeCall(TOPIC_RESOURCE, topics, names);
+}
+
+/** DescribeConfigs version 1, of the broker that is asked. */
+export function describeBrokerCall(node: number, names: readonly string[]): WireCall<DescribedTopic[]> {
+  return describeCall(BROKER_RESOURCE, [String(node)], names);
+}
+
+function describeCall(
+  resource: number,
+  topics: readonly string[],
+  names: readonly string[] | null,
+): WireCall<DescribedTopic[]> {
   return makeCall(
     { key: 32, name: 'DescribeConfigs', version: 1 },
     (writer) => {
       writer.array(topics, (topic) => {
-        writer.int8(TOPIC_RESOURCE).string(topic);
+        writer.int8(resource).string(topic);
         if (names === null) writer.int32(-1);
         else writer.array(names, (name) => writer.string(name));
       });

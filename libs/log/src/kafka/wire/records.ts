@@ -1,7 +1,7 @@
 /** Produce, Fetch, ListOffsets, InitProducerId: what records need. */
 import type { Offset } from '@throughline/protocol';
 import type { WireCall } from './call.ts';
-import { makeCall } from './call.ts';
+import { KAFKA_ERRORS, makeCall } from './call.ts';
 
 /** Includes records of open and aborted transactions: what is in the log is in the log, for every reader the same. */
 const READ_UNCOMMITTED = 0;
@@ -81,8 +81,12 @@ export function fetchCall(topic: string, partition: number, offset: Offset, opti
           });
         })
         .flat();
-      if (fetched === undefined)
-        return { error: error === 0 ? -1 : error, highWatermark: -1, logStart: -1, batches: Buffer.alloc(0) };
+      const isEmpty = fetched === undefined || (fetched.error === 0 && fetched.highWatermark < 0);
+      // A broker whose quota is used up says nothing of the partition: not that it is empty, nor where it ends.
+      if (isEmpty) {
+        const code = error === 0 ? KAFKA_ERRORS.THROTTLING_QUOTA_EXCEEDED : error;
+        return { error: code, highWatermark: -1, logStart: -1, batches: Buffer.alloc(0) };
+      }
       return error === 0 ? fetched : { ...fetched, error };
     },
   );
