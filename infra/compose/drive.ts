@@ -140,14 +140,18 @@ async function kill(running: Compose, service: string): Promise<void> {
   say(`kill -9 ${service}`);
 }
 
-/** The broker that leads a partition of events, as Kafka's own tool says. */
+/** The broker that leads a partition of events, asked from inside: brokers are not published. */
 async function findLeader(running: Compose, partition: number): Promise<string> {
-  const tool = ['/opt/kafka/bin/kafka-topics.sh', '--bootstrap-server', 'broker-1:9092,broker-2:9092,broker-3:9092'];
-  const describe = ['--describe', '--topic', 'throughline.events'];
-  const { output } = await running.run(['exec', '-T', 'broker-1', ...tool, ...describe], COMMAND_MS);
-  const leader = new RegExp(`Partition: ${partition}\\s+Leader: (\\d+)`).exec(output)?.[1];
-  if (leader === undefined) throw new Error(`no leader of partition ${partition} in: ${output}`);
-  return leader;
+  const script = `
+    const { Kafka, logLevel } = require('/app/node_modules/kafkajs');
+    const brokers = ['broker-1:9092', 'broker-2:9092', 'broker-3:9092'];
+    const admin = new Kafka({ brokers, logLevel: logLevel.NOTHING }).admin();
+    admin.connect()
+      .then(() => admin.fetchTopicMetadata({ topics: ['throughline.events'] }))
+      .then(({ topics }) => topics[0].partitions.find(({ partitionId }) => partitionId === ${partition}).leader)
+      .then((leader) => { process.stdout.write(String(leader)); process.exit(0); });`;
+  const { output } = await running.run(['exec', '-T', 'gateway-2', 'node', '-e', script], COMMAND_MS);
+  return output.trim();
 }
 
 async function waitUntilHealthy(running: Compose, service: string): Promise<void> {
