@@ -1,7 +1,7 @@
 /** Gateways and a worker as processes on a broker, in topics of their own, with the means to break the history under them. */
 import { openSync, closeSync, ftruncateSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import path from 'node:path';
-import { ConfigResourceTypes, Kafka, logLevel } from 'kafkajs';
+import { Kafka, logLevel } from 'kafkajs';
 import { systemClock } from '@throughline/log';
 import { applyTopics, openKafkaLog } from '@throughline/log/kafka';
 import type { EpochRecord } from '@throughline/protocol';
@@ -24,8 +24,7 @@ export interface BrokenWorld extends AsyncDisposable {
   /** Resolves when the marks tell of everything that lies in both topics now. */
   marked(): Promise<void>;
   ends(topic: Broken): Promise<readonly number[]>;
-  recreate(topics: readonly Broken[], settings?: Readonly<Record<string, string>> | null): Promise<void>;
-  configure(topic: Broken, settings: Readonly<Record<string, string>>): Promise<void>;
+  recreate(topics: readonly Broken[]): Promise<void>;
   logs(): string;
 }
 
@@ -95,39 +94,16 @@ export async function openBrokenWorld(kafka: LocalKafka): Promise<BrokenWorld> {
       }),
     ends: (topic) =>
       withLog((log) => Promise.all(partitions.map(async (partition) => (await log.bounds({ topic, partition })).end))),
-    async recreate(topics, settings = null) {
+    async recreate(topics) {
       await admin.connect();
       await admin.deleteTopics({ topics: topics.map((topic) => `${prefix}.${topic}`) });
       await waitUntil('the topics to be there again', async () => {
         try {
-          // With these settings from their first moment on.
-          if (settings !== null)
-            await admin.createTopics({
-              topics: topics.map((topic) => ({
-                topic: `${prefix}.${topic}`,
-                numPartitions: PARTITIONS,
-                replicationFactor: 1,
-                configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
-              })),
-            });
-          else await applyTopics(client, plan);
+          await applyTopics(client, plan);
           return true;
         } catch {
           return false;
         }
-      });
-    },
-    async configure(topic, settings) {
-      await admin.connect();
-      await admin.alterConfigs({
-        validateOnly: false,
-        resources: [
-          {
-            type: ConfigResourceTypes.TOPIC,
-            name: `${prefix}.${topic}`,
-            configEntries: Object.entries(settings).map(([name, value]) => ({ name, value })),
-          },
-        ],
       });
     },
     logs: () => all.map(({ role, pid, logs }) => `— ${role} ${pid}\n${logs()}`).join('\n'),
