@@ -55,6 +55,13 @@ export class TailSet {
     return bytes;
   }
 
+  /** Records known to be in the log and not yet read, over all tails. */
+  lag(): number {
+    let lag = 0;
+    for (const tail of this.#tails.values()) lag += Math.max(0, tail.bounds().end - tail.position());
+    return lag;
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all([...this.#tails.values()].map((tail) => tail.stop()));

@@ -38,6 +38,16 @@ export const METRIC_TABLE = {
     help: 'Records of events read by tails, by verdict: accepted, fenced, unreadable.',
     labels: ['verdict'],
   },
+  throughline_epoch_info: {
+    type: 'gauge',
+    help: '1 for the epoch in force, 0 for those that this process saw end.',
+    labels: ['epoch'],
+  },
+  throughline_tail_lag: {
+    type: 'gauge',
+    help: 'Records of events known to be in the log and not yet read, over all tails.',
+    labels: [],
+  },
   throughline_tail_cache_bytes: { type: 'gauge', help: 'Bytes held in hot caches.', labels: [] },
   throughline_tail_read_errors_total: {
     type: 'counter',
@@ -72,6 +82,11 @@ export const METRIC_TABLE = {
   throughline_worker_lag: {
     type: 'gauge',
     help: 'Offsets of inbound from the lowest open request to the end, over the partitions owned: the lag that Kafka shows.',
+    labels: [],
+  },
+  throughline_worker_open_requests: {
+    type: 'gauge',
+    help: 'Requests taken in and not yet answered, over the partitions owned.',
     labels: [],
   },
   throughline_worker_sessions: { type: 'gauge', help: 'Hosted server instances.', labels: [] },

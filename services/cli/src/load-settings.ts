@@ -103,6 +103,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
     localSecretFile: path.resolve(cwd, LOCAL_SECRET_FILE),
     gateway,
     worker,
+    workerAdmin: layer.get('admin')?.source === 'default' ? null : (options.admin ?? null),
     serverOrigin: servers.origin,
     logLevel: (options['log-level'] ?? 'info') as LogLevel,
     jsonLogs: options['json-logs'] ?? false,

@@ -68,9 +68,8 @@ export const OPTIONS = {
     kind: 'address-or-off',
     placeholder: 'host:port|off',
     default: '127.0.0.1:9464',
-    help: 'Address of /livez, /readyz and /metrics.',
+    help: 'Address of /livez, /readyz and /metrics. A worker has one only where it is set: several share a machine.',
     yaml: 'admin',
-    roles: SERVING,
     gateway: 'admin',
   },
   log: {
@@ -102,7 +101,7 @@ export const OPTIONS = {
     kind: 'count',
     placeholder: 'number',
     default: null,
-    help: 'Partitions of a log that is created now. An existing log keeps its own; on Kafka `topics apply` can add some. Without: 4, on Kafka 12.',
+    help: 'Partitions of a log that is created now. An existing log keeps its own; on Kafka `topics apply` can add some. Without: 4; on Kafka 12, or what there is.',
     yaml: 'log.partitions',
   },
   lease: {

@@ -1,5 +1,5 @@
 /** The shipped parts. */
-import { startGateway } from '@throughline/gateway';
+import { startAdmin, startGateway } from '@throughline/gateway';
 import { systemClock, systemRandom } from '@throughline/log';
 import { startWorker } from '@throughline/worker';
 import { createHost, probeServer } from '@throughline/worker/host';
@@ -18,6 +18,7 @@ export const realParts: Parts = {
   async probe(host, signal) {
     return (await probeServer(host, { timeoutMs: PROBE_MS, clock: systemClock, signal })).tools;
   },
+  startAdmin,
   startGateway,
   startWorker,
 };

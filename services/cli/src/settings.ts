@@ -3,7 +3,7 @@ import type { GatewayConfig } from '@throughline/gateway/config';
 import type { LogLevel } from '@throughline/telemetry/pino';
 import type { WorkerConfig } from '@throughline/worker/config';
 import type { Layer } from './layers.ts';
-import type { LogLocation } from './parse-value.ts';
+import type { Address, LogLocation } from './parse-value.ts';
 import type { ServerOrigin } from './server-settings.ts';
 
 export interface LogSettings {
@@ -66,6 +66,8 @@ export interface Settings {
   readonly localSecretFile: string;
   readonly gateway: Omit<GatewayConfig, 'secrets'>;
   readonly worker: WorkerConfig;
+  /** Of a process that is a worker alone; null: none. */
+  readonly workerAdmin: Address | null;
   readonly serverOrigin: ServerOrigin;
   readonly logLevel: LogLevel;
   readonly jsonLogs: boolean;

@@ -63,9 +63,13 @@ function fakeParts(
       step('gateway');
       return { url: 'http://127.0.0.1:4711/mcp', adminUrl: null, stop: stop('gateway') };
     },
+    startAdmin: async () => {
+      step('admin');
+      return { url: 'http://127.0.0.1:4712', close: stop('admin') };
+    },
     startWorker: async () => {
       step('worker');
-      return { stop: stop('worker') };
+      return { stop: stop('worker'), isReady: () => true };
     },
   };
   return { parts, events };
@@ -249,7 +253,7 @@ describe('runRole', () => {
     const stuck: Parts = {
       ...parts,
       clock: { ...systemClock, monoMs: () => now },
-      startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined) }),
+      startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true }),
     };
     const run = start('serve', stuck);
     await run.ready;
@@ -275,7 +279,7 @@ describe('runRole', () => {
           return () => undefined;
         },
       },
-      startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined) }),
+      startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true }),
     };
     const run = start('serve --drain 3s', stuck);
     await run.ready;

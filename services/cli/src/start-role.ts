@@ -12,6 +12,7 @@ import { describeStart } from './describe-start.ts';
 import { readEmbeddedSecret } from './embedded-secret.ts';
 import { readLocalSecret } from './local-secret.ts';
 import type { Role } from './option-table.ts';
+import type { Address } from './parse-value.ts';
 import { refreshWithin } from './refresh-within.ts';
 import type { LogSettings, Settings } from './settings.ts';
 import { StopStack } from './stop-stack.ts';
@@ -19,6 +20,10 @@ import type { StopOptions } from './stop-stack.ts';
 
 export interface Stoppable {
   stop(options?: { readonly drain?: boolean }): Promise<void>;
+}
+
+export interface StartedWorker extends Stoppable {
+  isReady(): boolean;
 }
 
 export interface StartedGateway extends Stoppable {
@@ -58,7 +63,17 @@ export interface Parts {
       /** By server: whether a call left by another worker may be run again is decided before anybody lists tools here. */
       readonly tools: ReadonlyMap<string, ReadonlyMap<string, ToolTraits>>;
     },
-  ): Promise<Stoppable>;
+  ): Promise<StartedWorker>;
+  /** The admin port of a process that has no gateway. */
+  startAdmin(
+    address: Address,
+    options: {
+      readonly clock: Clock;
+      isReady(): boolean;
+      renderMetrics(): Promise<string>;
+      onError(error: Error): void;
+    },
+  ): Promise<{ readonly url: string; close(): Promise<void> }>;
 }
 
 export interface Telemetry {
@@ -147,7 +162,21 @@ async function startAll(
     stack.push(stopOf(gateway));
   }
   if (role !== 'gateway') {
-    const worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts, tools });
+    let worker: StartedWorker | null = null;
+    if (role === 'worker' && settings.workerAdmin !== null) {
+      // Before the worker: it is alive long before it is ready.
+      const admin = await parts.startAdmin(settings.workerAdmin, {
+        clock,
+        isReady: () => worker?.isReady() ?? false,
+        renderMetrics: () => telemetry.renderMetrics(),
+        onError: (error) => {
+          workerLogger.error('a socket could not be accepted', { error: error.message });
+        },
+      });
+      stack.push(() => admin.close());
+      workerLogger.info('worker admin is listening', { adminUrl: admin.url });
+    }
+    worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts, tools });
     stack.push(stopOf(worker));
   }
   return { ready: describeStart(role, settings, gateway), stop: (options) => stack.stop(options) };

@@ -123,7 +123,10 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     current: () => ({ epoch, tails }),
     isDraining: () => draining,
   };
+  metrics.set('throughline_epoch_info', 1, { epoch });
   const stopEpochs = meta.onEpoch((next) => {
+    metrics.set('throughline_epoch_info', 0, { epoch });
+    metrics.set('throughline_epoch_info', 1, { epoch: next });
     logger.warn('the epoch changed: sessions of the former one have ended', { from: epoch, to: next });
     const former = tails;
     epoch = next;
@@ -134,6 +137,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   let cancelSweep = clock.setTimer(SWEEP_MS, function sweep() {
     directory.sweep();
     metrics.set('throughline_tail_cache_bytes', tails.cacheBytes());
+    metrics.set('throughline_tail_lag', tails.lag());
     cancelSweep = clock.setTimer(SWEEP_MS, sweep);
   });
 

@@ -5,5 +5,6 @@ export { startGatewayCore } from './core.ts';
 export type { GatewayCore } from './core.ts';
 export type { GatewayRequest, ResponseSink } from './exchange.ts';
 export { ListenError } from './http/listen.ts';
+export { startAdmin } from './http/start-admin.ts';
 export { startGateway } from './start-gateway.ts';
 export type { Gateway, StartGatewayDeps } from './start-gateway.ts';

@@ -2,13 +2,12 @@
 import type { GatewayConfig } from './config.ts';
 import type { GatewayDeps } from './context.ts';
 import { startGatewayCore } from './core.ts';
-import { createAdminListener } from './http/admin.ts';
 import { listen } from './http/listen.ts';
 import type { Listening } from './http/listen.ts';
 import { createMcpApp } from './http/mcp-app.ts';
+import { startAdmin } from './http/start-admin.ts';
 
 const SPARE_SOCKETS = 1000;
-const ADMIN_SOCKETS = 100;
 
 export interface StartGatewayDeps extends GatewayDeps {
   renderMetrics(): Promise<string>;
@@ -42,10 +41,7 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
     const admin =
       config.admin === null
         ? null
-        : await listen(
-            { ...config.admin, flag: '--admin', clock, maxSockets: ADMIN_SOCKETS, onError },
-            createAdminListener({ isReady: () => core.isReady(), renderMetrics }),
-          );
+        : await startAdmin(config.admin, { clock, onError, isReady: () => core.isReady(), renderMetrics });
     if (admin !== null) open.push(admin);
     logger.info('gateway is listening', { url: mcp.url, adminUrl: admin?.url ?? null });
     let stopping: Promise<void> | null = null;

@@ -28,6 +28,8 @@ export interface Worker {
   readonly name: string;
   /** Partitions that it owns now. */
   owned(): readonly Partition[];
+  /** It serves, and is not about to stop. */
+  isReady(): boolean;
   /** `drain` (default): running calls get the drain time, partitions are released. Idempotent. */
   stop(options?: { readonly drain?: boolean }): Promise<void>;
 }
@@ -71,7 +73,12 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
       metrics.add(`throughline_history_${what}_total`, 1, { topic });
     },
   });
+  let epoch = meta.epoch() ?? '';
+  metrics.set('throughline_epoch_info', 1, { epoch });
   const stopEpochs = meta.onEpoch((next) => {
+    metrics.set('throughline_epoch_info', 0, { epoch });
+    metrics.set('throughline_epoch_info', 1, { epoch: next });
+    epoch = next;
     logger.warn('the epoch changed: sessions of the former one have ended', { worker, to: next });
     metrics.add('throughline_epoch_changes_total');
   });
@@ -198,6 +205,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   return {
     name: worker,
     owned: ownedPartitions,
+    isReady: () => stopping === null,
     stop(options) {
       stopping ??= stop(options?.drain ?? true);
       return stopping;

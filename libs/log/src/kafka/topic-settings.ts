@@ -6,7 +6,7 @@ import { ALL_TOPICS, checkPrefix, DEFAULT_PREFIX, topicName } from './topic-name
 export interface TopicPlanOptions {
   /** Default `throughline`. */
   readonly prefix?: string;
-  /** Of `inbound`, `events`, `sessions`; more than there are is added, fewer is refused. Default 12, or what there is if that is more. */
+  /** Of `inbound`, `events`, `sessions`; more than there are is added, fewer is refused. Default: what there is, or 12. */
   readonly partitions?: number;
   /** Replicas of new topics. Default 3. */
   readonly replication?: number;

@@ -138,7 +138,12 @@ describe('topics', () => {
     ]);
   });
 
-  it('[KAFKA-TOPICS-MORE] where one topic has grown beyond the default, the other two follow', () => {
+  it('[KAFKA-TOPICS-MORE] partitions are added when asked for alone; where one topic has grown, the other two follow', () => {
+    const three = stateOf(planTopics({ partitions: 3 }));
+    expect(decideTopics(planTopics(), three)).toEqual([]);
+    expect(decideTopics(planTopics({ partitions: 4 }), three).map(({ kind }) => kind)).toEqual(
+      Array(3).fill('add-partitions'),
+    );
     expect(decideTopics(planTopics(), statesWith('throughline.inbound', { partitions: 24 }))).toEqual([
       { kind: 'add-partitions', topic: 'throughline.events', from: 12, to: 24 },
       { kind: 'add-partitions', topic: 'throughline.sessions', from: 12, to: 24 },

@@ -54,8 +54,8 @@ export function decideTopics(plans: readonly TopicPlan[], states: ReadonlyMap<st
   for (const plan of plans) {
     const { name: topic, replication, asked } = plan;
     const isAsked = asked.has('partitions') || !(plan.topic in GROW);
-    // They grow one after the other: where one has more already, the others follow.
-    const partitions = isAsked ? plan.partitions : Math.max(plan.partitions, grown);
+    // Growing is for ever, so it is done when asked for alone; where one has grown already, the others follow.
+    const partitions = isAsked || grown === 0 ? plan.partitions : grown;
     const state = states.get(topic);
     if (state === undefined) {
       changes.push({ kind: 'create', topic, partitions, replication });

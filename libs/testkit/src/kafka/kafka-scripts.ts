@@ -8,6 +8,10 @@ const CLASSES: Readonly<Record<string, readonly string[]>> = {
   'kafka-configs.sh': ['org.apache.kafka.tools.ConfigCommand', 'kafka.admin.ConfigCommand'],
   'kafka-topics.sh': ['org.apache.kafka.tools.TopicCommand'],
   'kafka-get-offsets.sh': ['org.apache.kafka.tools.GetOffsetShell'],
+  'kafka-console-consumer.sh': ['org.apache.kafka.tools.consumer.ConsoleConsumer', 'kafka.tools.ConsoleConsumer'],
+  'kafka-console-producer.sh': ['org.apache.kafka.tools.ConsoleProducer', 'kafka.tools.ConsoleProducer'],
+  'kafka-delete-records.sh': ['org.apache.kafka.tools.DeleteRecordsCommand', 'kafka.admin.DeleteRecordsCommand'],
+  'kafka-dump-log.sh': ['org.apache.kafka.tools.DumpLogSegments', 'kafka.tools.DumpLogSegments'],
   'kafka-consumer-groups.sh': [
     'org.apache.kafka.tools.consumer.group.ConsumerGroupCommand',
     'kafka.admin.ConsumerGroupCommand',

@@ -14,6 +14,8 @@ export interface Progress {
   readonly todo: Offset;
   /** End of `inbound` as of the newest read. */
   readonly end: Offset;
+  /** Requests that were taken in and are not answered. */
+  readonly open: number;
 }
 
 const INTERVAL_MS = 1000;
@@ -56,8 +58,13 @@ export class LagCommits {
   async #commit(): Promise<void> {
     const progress = this.#progress();
     let lag = 0;
-    for (const { todo, end } of progress.values()) lag += Math.max(0, end - todo);
+    let open = 0;
+    for (const each of progress.values()) {
+      lag += Math.max(0, each.end - each.todo);
+      open += each.open;
+    }
     this.#context.metrics.set('throughline_worker_lag', lag);
+    this.#context.metrics.set('throughline_worker_open_requests', open);
     // A partition that was away may have been committed by another meanwhile.
     for (const partition of this.#committed.keys()) if (!progress.has(partition)) this.#committed.delete(partition);
     const changed = [...progress].filter(([partition, { todo }]) => this.#committed.get(partition) !== todo);

@@ -67,6 +67,10 @@ export class ClientCalls {
     return [...this.#open.values()].sort((a, b) => a.at - b.at).map(({ at, attempt, sent }) => ({ at, attempt, sent }));
   }
 
+  openCount(): number {
+    return this.#open.size;
+  }
+
   /** The lowest inbound offset of an open request; infinite if there is none. */
   lowest(): number {
     let lowest = Number.POSITIVE_INFINITY;

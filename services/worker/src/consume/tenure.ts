@@ -164,7 +164,11 @@ export class Tenure {
 
   /** Never less than before, once the takeover is over: what opens later lies behind what was taken in. */
   progress(): Progress {
-    return { todo: Math.min(this.#inbound, this.#calls.lowest()), end: Math.max(this.#inbound, this.#inboundEnd) };
+    return {
+      todo: Math.min(this.#inbound, this.#calls.lowest()),
+      end: Math.max(this.#inbound, this.#inboundEnd),
+      open: this.#calls.openCount(),
+    };
   }
 
   /** Takes in the next inbound record. Synchronous: after it the record counts as taken in. */
