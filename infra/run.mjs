@@ -19,6 +19,8 @@ const COMMANDS = {
   bench: ['benchmarks/run.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
   containers: ['infra/docker/run-containers.ts'],
+  'compose:secret': ['infra/compose/make-secret.ts'],
+  'compose:drive': ['infra/compose/drive.ts'],
 };
 
 const OLDEST_NODE = 20;

@@ -288,6 +288,28 @@ describe('the checker', () => {
     ).toContain('SIM-NEWEST');
   });
 
+  it('[SIM-BREAK] finds a break that no epoch follows, epochs that no break explains, and messages of an epoch that is over', () => {
+    const broke = (atMs: number) => ({ topic: 'events', partition: 0, at: 0, atMs, isTold: true }) as const;
+    expect(rulesOf((records) => void (records.breaks = [broke(2000)]))).toContain('SIM-BREAK');
+    expect(rulesOf((records) => void (records.breaks = [{ ...broke(2000), isTold: false }]))).toEqual([]);
+    const withEpoch = (doctor: (records: Doctored) => void = () => undefined) =>
+      rulesOf((records) => {
+        records.epochs = [...records.epochs, 'zzzzzzzzzz'];
+        records.epochsMs = [0, 2001];
+        records.breaks = [broke(2000)];
+        doctor(records);
+      });
+    expect(withEpoch()).not.toContain('SIM-BREAK');
+    expect(withEpoch((records) => void (records.breaks = []))).toContain('SIM-BREAK');
+    expect(withEpoch((records) => void (records.epochs = [...records.epochs, 'yyyyyyyyyy']))).toContain('SIM-BREAK');
+    expect(
+      withEpoch((records) => {
+        const { receipts } = longest(records);
+        receipts[dataAt(longest(records), 2)] = { ...receipts[dataAt(longest(records), 2)]!, atMs: 40_000 };
+      }),
+    ).toContain('SIM-BREAK');
+  });
+
   it('[SIM-GONE] finds a session that is over and still served', () => {
     expect(
       rulesOf((records) => {
