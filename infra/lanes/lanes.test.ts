@@ -59,6 +59,16 @@ describe('readVitestReport', () => {
       skipped: 4,
     });
   });
+
+  it('[CLI-LANE] tests that need brokers may all be skipped, which is counted and said', () => {
+    const skipped = report({ numPassedTests: 0, numFailedTests: 0, numPendingTests: 4 });
+    expect(readVitestReport(skipped, 0, true)).toEqual({
+      tally: { passed: 0, failed: 0, skipped: 4 },
+      note: 'all skipped: there are no brokers',
+    });
+    expect(readVitestReport(skipped, 1, true).tally.failed).toBe(1);
+    expect(readVitestReport(report({ numPassedTests: 0, numFailedTests: 0 }), 0, true).tally.failed).toBe(1);
+  });
 });
 
 describe('runCommand', () => {

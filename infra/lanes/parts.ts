@@ -54,19 +54,24 @@ const unitPart = vitestPart('unit', ['--exclude', 'tests/**', '--exclude', 'exam
 
 /** Tests of every folder that need a broker, or several; skipped, and counted as such, where there is none. */
 const kafkaPart = vitestPart('kafka', ['--config', 'vitest.kafka.config.ts']);
-const clusterPart = vitestPart('cluster', ['--config', 'vitest.cluster.config.ts']);
+/** The oldest version that is promised, as a process, whatever containers there are. */
+const olderKafkaPart = vitestPart('kafka-3.9', ['--config', 'vitest.kafka.config.ts', 'libs/log'], {
+  environment: { KAFKA_VERSION: '3.9.1', REQUIRE_CONTAINERS: '' },
+});
+const clusterPart = vitestPart('cluster', ['--config', 'vitest.cluster.config.ts'], { mayAllBeSkipped: true });
 
 /** The end-to-end tests that run on the embedded log as well: a selection, all of them with DEEP=1. */
-const kafkaE2ePart = vitestPart('kafka-e2e', ['--config', 'vitest.kafka-e2e.config.ts']);
+const kafkaE2ePart = vitestPart('kafka-e2e', ['--config', 'vitest.kafka-e2e.config.ts'], { mayAllBeSkipped: true });
 
 /** The order in which faults are found soonest; other folders follow by name. */
 const TEST_FOLDERS = ['simulation', 'conformance', 'e2e', 'resilience'];
 
-export function laneParts(): Part[] {
+/** `isDeep`: with what takes too long for every change. */
+export function laneParts(isDeep: boolean): Part[] {
   const found = hasFolder('tests') ? readdirSync(path.join(ROOT, 'tests'), { withFileTypes: true }) : [];
   const others = found.filter((entry) => entry.isDirectory() && !TEST_FOLDERS.includes(entry.name));
   const folders = [...TEST_FOLDERS, ...others.map(({ name }) => name).sort()].map((name) => `tests/${name}`);
-  const onBrokers = [kafkaPart, clusterPart, kafkaE2ePart];
+  const onBrokers = [kafkaPart, ...(isDeep ? [olderKafkaPart] : []), clusterPart, kafkaE2ePart];
   return [checkPart, unitPart, ...onBrokers, ...[...folders, 'examples'].map((folder) => folderPart(folder))];
 }
 
@@ -84,7 +89,14 @@ function folderPart(folder: string): Part {
   };
 }
 
-function vitestPart(name: string, selection: readonly string[]): Part {
+interface OwnOptions {
+  /** Over that of the lane. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** They need what a machine may not have. */
+  readonly mayAllBeSkipped?: boolean;
+}
+
+function vitestPart(name: string, selection: readonly string[], own: OwnOptions = {}): Part {
   return {
     name,
     async run({ partDeadlineMs, environment }) {
@@ -93,9 +105,9 @@ function vitestPart(name: string, selection: readonly string[]): Part {
       try {
         const code = await runCommand(
           [bin('vitest'), 'run', ...selection, '--reporter=default', '--reporter=json', `--outputFile.json=${file}`],
-          { deadlineMs: partDeadlineMs, environment },
+          { deadlineMs: partDeadlineMs, environment: { ...environment, ...own.environment } },
         );
-        const { tally, note } = readVitestReport(readIfThere(file), code);
+        const { tally, note } = readVitestReport(readIfThere(file), code, own.mayAllBeSkipped);
         const said = code === 124 ? `ended by its deadline of ${partDeadlineMs / 60_000} minutes` : note;
         return said === undefined ? tally : { ...tally, note: said };
       } finally {

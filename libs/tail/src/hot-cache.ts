@@ -34,8 +34,9 @@ export function costOf(record: LogRecord): number {
   return bytes;
 }
 
-/** Of a list in the order of offsets: the place of the first at or after `position`, searched from `low` on. */
-export function firstIndexAt<T>(list: readonly T[], position: Offset, offsetOf: (item: T) => Offset, low = 0): number {
+/** Of a list in the order of offsets: the place of the first at or after `position`, searched from the place `from` on. */
+export function firstIndexAt<T>(list: readonly T[], position: Offset, offsetOf: (item: T) => Offset, from = 0): number {
+  let low = from;
   let high = list.length;
   while (low < high) {
     const middle = (low + high) >>> 1;

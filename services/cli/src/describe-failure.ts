@@ -30,6 +30,8 @@ function describeLogFailure(error: LogError): string {
     case 'LOG_UNAVAILABLE':
       return `the log cannot be opened: ${reason}`;
     case 'APPEND_REFUSED':
+      if (error.details.reason === 'not-authenticated' || error.details.reason === 'not-authorized')
+        return `the log cannot be used: ${reason}`;
       return `the log takes no records (${error.details.reason ?? 'other'}): ${reason}. Free disk space, raise --max-size or choose another --log.`;
     case 'APPEND_UNKNOWN':
     case 'OFFSET_OUT_OF_RANGE':

@@ -395,7 +395,7 @@ export const OPTIONS = {
     kind: 'duration',
     placeholder: 'duration',
     default: '20s',
-    help: 'How long an append to the log may take.',
+    help: 'How long an append to the log may take. Until then a POST waits for an outage of the log to end, and a worker keeps its claims; after it, calls that run end in doubt.',
     yaml: 'limits.appendTimeout',
     gateway: 'appendTimeoutMs',
     worker: 'appendTimeoutMs',

@@ -360,6 +360,9 @@ describe('describeFailure', () => {
     const faults: [Error, RegExp][] = [
       [inUse, /^127\.0\.0\.1:8080 is in use; use --listen\.$/],
       [new LogError('LOG_INCOMPATIBLE', 'written by version 9'), /the log cannot be used: written by version 9/],
+      [new LogError('NOT_AUTHENTICATED', 'check the password'), /^the log cannot be used: check the password$/],
+      [new LogError('NOT_AUTHORIZED', 'add this'), /^the log cannot be used: add this$/],
+      [new LogError('APPEND_REFUSED', 'add this', { reason: 'not-authorized' }), /^the log cannot be used: add this$/],
       [new LogError('LOG_UNAVAILABLE', 'no access'), /^the log cannot be opened: no access$/],
       [new LogError('APPEND_REFUSED', 'full', { reason: 'disk-full' }), /\(disk-full\).*Free disk space/],
       [new StartError('Do this.', new Error('because')), /^Do this\. \(because\)$/],

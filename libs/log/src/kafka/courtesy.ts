@@ -9,7 +9,7 @@
  * a storm for the broker and a reason to lock the account. SPEC: KAFKA-LOGIN.
  */
 import type { Clock } from '../clock.ts';
-import type { Address } from './connection.ts';
+import type { Address } from './address.ts';
 import type { KafkaFailure } from './kafka-failure.ts';
 
 export interface Courtesy {

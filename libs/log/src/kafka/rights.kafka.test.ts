@@ -2,6 +2,8 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
+import type { SecureBroker, SecureUser as User } from '@throughline/testkit/kafka';
+import { saslOf, startSecureBroker } from '@throughline/testkit/kafka';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { eventually } from '../conformance/eventually.ts';
 import { textOf, textRecord } from '../conformance/records.ts';
@@ -13,8 +15,6 @@ import type { KafkaLogEvent, KafkaLogOptions } from './index.ts';
 import { applyTopics } from './index.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
-import type { SecureBroker, User } from './testing/secure-broker.ts';
-import { saslOf, startSecureBroker } from './testing/secure-broker.ts';
 
 const PAGE = readFileSync(new URL('../../../../docs/operations/security-kafka.md', import.meta.url), 'utf8');
 const ROLES: readonly KafkaRole[] = ['gateway', 'worker', 'operator'];
@@ -60,7 +60,7 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
       { partitions: 2, replication: 1 },
     );
     const [commands = ''] = /^acls\(\)[^]*?(?=^```)/m.exec(PAGE) ?? [];
-    await broker.shell(`: > admin.properties\n${commands.replaceAll('kafka.example:9092', broker.kafka.brokers[0]!)}`);
+    await broker.shell(`${commands.replaceAll('kafka.example:9092', broker.kafka.brokers[0]!)}`);
   }, 300_000);
   afterEach(() => bench.closeLogs());
   afterAll(async () => {
@@ -267,7 +267,7 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
     const own = command
       .replaceAll('kafka.example:9092', broker.kafka.brokers[0]!)
       .replace('User:team-a', 'User:nobody');
-    await broker.shell(`: > admin.properties\n${own}`);
+    await broker.shell(`${own}`);
     const roles = ['gateway', 'worker', 'operator'] as const;
     const log = await open('nobody', { prefix: 'team-a', roles });
     await (await log.join({ group: 'workers', member: 'm', onChange: () => undefined })).leave();

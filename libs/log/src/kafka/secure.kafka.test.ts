@@ -4,6 +4,8 @@ import type { Server } from 'node:net';
 import process from 'node:process';
 import { inspect } from 'node:util';
 import { AclOperationTypes, AclPermissionTypes, AclResourceTypes, ResourcePatternTypes } from 'kafkajs';
+import type { SecureBroker } from '@throughline/testkit/kafka';
+import { makeToken, passwordOf, saslOf, SESSION_MS, startSecureBroker } from '@throughline/testkit/kafka';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { sleep } from '../clock.ts';
 import { textOf, textRecord } from '../conformance/records.ts';
@@ -13,8 +15,6 @@ import { openConnection } from './connection.ts';
 import type { KafkaLogOptions, KafkaSasl } from './index.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
-import type { SecureBroker } from './testing/secure-broker.ts';
-import { makeToken, passwordOf, saslOf, SESSION_MS, startSecureBroker } from './testing/secure-broker.ts';
 import { metadataCall } from './wire/cluster.ts';
 
 const EVENTS: PartitionRef = { topic: 'events', partition: 0 };

@@ -38,6 +38,11 @@ describe('the Kafka of a test run', () => {
     await expect(findKafka(none, { REQUIRE_KAFKA: '1' }, quiet)).rejects.toThrow('no java');
   });
 
+  it('[KAFKA-LANE] KAFKA_VERSION names another version, which runs as a process whatever containers there are', async () => {
+    expect(await findKafka(both, { KAFKA_VERSION: '3.9.1' }, quiet)).toMatchObject({ from: 'local' });
+    expect(await findKafka(both, {}, quiet)).toMatchObject({ from: 'container' });
+  });
+
   it('[KAFKA-LANE] where REQUIRE_CONTAINERS=1 nothing stands in for a container', async () => {
     const environment = { REQUIRE_CONTAINERS: '1', KAFKA_BROKERS: 'a:1' };
     expect(await findKafka(both, environment, quiet)).toMatchObject({ from: 'container' });

@@ -39,7 +39,7 @@ const LAUNCHERS: KafkaLaunchers = {
 };
 
 /**
- * Order: `KAFKA_BROKERS`, container, local JVM. Without any it says why, on stderr; with `REQUIRE_KAFKA=1` it throws.
+ * Order: `KAFKA_BROKERS`, container, local JVM; with `KAFKA_VERSION`, which names another version, a local JVM of that. Without any it says why, on stderr; with `REQUIRE_KAFKA=1` it throws.
  * With `REQUIRE_CONTAINERS=1` the container is the only one.
  */
 export async function findKafka(
@@ -53,12 +53,13 @@ export async function findKafka(
     return { from: 'environment', brokers: named.split(','), stop: () => Promise.resolve() };
   const reasons: string[] = [];
   try {
-    const container = await launchers.container();
+    const isVersionNamed = (environment['KAFKA_VERSION'] ?? '') !== '' && !mustBeContainer;
+    const container = isVersionNamed ? null : await launchers.container();
     if (container !== null) {
       say(`\nKafka tests run on a container at ${container.address}.\n`);
       return { from: 'container', brokers: [container.address], stop: () => container.stop() };
     }
-    reasons.push('no Docker engine answers');
+    reasons.push(isVersionNamed ? 'KAFKA_VERSION is set' : 'no Docker engine answers');
   } catch (error) {
     reasons.push(textOf(error));
   }

@@ -47,7 +47,8 @@ export interface LocalKafka {
 
 /** Needs Java 17. Rejects with what the broker wrote when it is not ready in time. */
 export async function startLocalKafka(options: LocalKafkaOptions = {}): Promise<LocalKafka> {
-  const jars = await findKafkaJars(options.version ?? KAFKA_VERSION);
+  const version = options.version ?? KAFKA_VERSION;
+  const jars = await findKafkaJars(version);
   const isScratch = options.dataDir === undefined;
   const folder = options.dataDir ?? mkdtempSync(path.join(tmpdir(), 'throughline-kafka-'));
   mkdirSync(folder, { recursive: true });
@@ -62,9 +63,14 @@ export async function startLocalKafka(options: LocalKafkaOptions = {}): Promise<
 
   let broker: JavaBroker | undefined;
   try {
+    // Before Kafka 3.9 the voters stand in the properties.
+    const hasNamedVoters = /^3\.[0-8]\./.test(version);
     broker = await prepareJavaBroker({
-      ...{ jars, folder, isStandalone: true },
-      properties: makeProperties(path.join(folder, 'data'), port, controllerPort, extra, options.overrides ?? {}),
+      ...{ jars, folder, isStandalone: !hasNamedVoters },
+      properties: {
+        ...makeProperties(path.join(folder, 'data'), port, controllerPort, extra, options.overrides ?? {}),
+        ...(hasNamedVoters ? { 'controller.quorum.voters': `1@${LOOPBACK}:${controllerPort}` } : {}),
+      },
       heapMb: options.heapMb ?? 400,
       readyMs: options.readyMs ?? 90_000,
     });

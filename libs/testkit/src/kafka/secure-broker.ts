@@ -1,39 +1,47 @@
 /** A broker with access control that speaks every way of logging in. Its plain listener is for whoever sets it up: that one may do everything. */
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { promisify } from 'node:util';
-import type { LocalKafka } from '@throughline/testkit/kafka';
-import { startLocalKafka, TEST_BROKER, writeKafkaScripts } from '@throughline/testkit/kafka';
-import type { KafkaSasl } from '../index.ts';
 import type { Certificates } from './certificates.ts';
 import { makeCertificates } from './certificates.ts';
+import { TEST_BROKER } from './find-kafka.ts';
+import { writeKafkaScripts } from './kafka-scripts.ts';
+import type { LocalKafka } from './local-kafka.ts';
+import { startLocalKafka } from './local-kafka.ts';
 
 export interface SecureBroker {
   readonly kafka: LocalKafka;
   readonly certificates: Certificates;
   /** Where sessions end after {@link SESSION_MS}. */
   readonly expiring: readonly string[];
-  /** Runs lines of shell with Kafka's scripts in its path; resolves with what they print. */
+  /** Runs lines of shell with Kafka's scripts in its path and an empty `admin.properties`; resolves with what they print. */
   shell(script: string): Promise<string>;
   stop(): Promise<void>;
 }
 
 /** Users of PLAIN and SCRAM: the password is made of the name. */
-export const USERS = ['gateway', 'worker', 'operator', 'nobody'] as const;
-export type User = (typeof USERS)[number];
+const USERS = ['gateway', 'worker', 'operator', 'nobody'] as const;
+export type SecureUser = (typeof USERS)[number];
+
+/** As the Kafka driver takes it. */
+export interface PasswordLogin {
+  readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
+  readonly username: string;
+  readonly password: string;
+}
 
 export const SESSION_MS = 2000;
-const SHELL_MS = 120_000;
+const SHELL_MS = 280_000;
 const run = promisify(execFile);
 
 export function passwordOf(user: string): string {
   return `${user}-pa55word`;
 }
 
-export function saslOf(user: User, mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512' = 'plain'): KafkaSasl {
+export function saslOf(user: SecureUser, mechanism: PasswordLogin['mechanism'] = 'plain'): PasswordLogin {
   return { mechanism, username: user, password: passwordOf(user) };
 }
 
@@ -88,6 +96,7 @@ export async function startSecureBroker(): Promise<SecureBroker> {
   });
   const scripts = mkdtempSync(path.join(tmpdir(), 'throughline-scripts-'));
   writeKafkaScripts(kafka.jars, scripts);
+  writeFileSync(path.join(scripts, 'admin.properties'), '');
   return {
     kafka,
     certificates,
