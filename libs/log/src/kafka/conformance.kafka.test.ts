@@ -26,11 +26,11 @@ describe.skipIf(brokers === null)('on a broker', () => {
       evict: (ref, before) => bench.evict(ref, before),
       compact: (topic) => bench.compact(topic),
       failAppends(log: Log, fault) {
-        bench.controls(log as KafkaLog).inject(fault);
+        bench.controls(log).inject(fault);
         return Promise.resolve();
       },
       crash(log: Log) {
-        bench.controls(log as KafkaLog).crash();
+        bench.controls(log).crash();
         return Promise.resolve();
       },
     }),
