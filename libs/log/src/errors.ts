@@ -26,7 +26,8 @@ export interface LogErrorDetails {
   readonly start?: Offset;
   readonly end?: Offset;
   /** On `APPEND_REFUSED`: why, for programs. */
-  readonly reason?: 'too-large' | 'disk-full' | 'size-cap' | 'closed' | 'not-authenticated' | 'not-authorized' | 'other';
+  readonly reason?:
+    'too-large' | 'disk-full' | 'size-cap' | 'closed' | 'not-authenticated' | 'not-authorized' | 'other';
   /** Where rights are missing: each as `<operation> on <resource> <name>`. */
   readonly missing?: readonly string[];
 }

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { describeLogConformance } from '../conformance/index.ts';
 import type { Log } from '../port.ts';
 import { systemClock } from '../system.ts';
-import type { KafkaLog } from './index.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
 
@@ -26,11 +25,11 @@ describe.skipIf(brokers === null)('on a broker', () => {
       evict: (ref, before) => bench.evict(ref, before),
       compact: (topic) => bench.compact(topic),
       failAppends(log: Log, fault) {
-        bench.controls(log as KafkaLog).inject(fault);
+        bench.controls(log).inject(fault);
         return Promise.resolve();
       },
       crash(log: Log) {
-        bench.controls(log as KafkaLog).crash();
+        bench.controls(log).crash();
         return Promise.resolve();
       },
     }),

@@ -60,7 +60,7 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
       { partitions: 2, replication: 1 },
     );
     const [commands = ''] = /^acls\(\)[^]*?(?=^```)/m.exec(PAGE) ?? [];
-    await broker.shell(`${commands.replaceAll('kafka.example:9092', broker.kafka.brokers[0]!)}`);
+    await broker.shell(commands.replaceAll('kafka.example:9092', broker.kafka.brokers[0]!));
   }, 300_000);
   afterEach(() => bench.closeLogs());
   afterAll(async () => {
@@ -267,7 +267,7 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
     const own = command
       .replaceAll('kafka.example:9092', broker.kafka.brokers[0]!)
       .replace('User:team-a', 'User:nobody');
-    await broker.shell(`${own}`);
+    await broker.shell(own);
     const roles = ['gateway', 'worker', 'operator'] as const;
     const log = await open('nobody', { prefix: 'team-a', roles });
     await (await log.join({ group: 'workers', member: 'm', onChange: () => undefined })).leave();

@@ -87,10 +87,10 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
   });
 
   it.each([
-    ['a wrong password (PLAIN)', (): KafkaSasl => ({ ...saslOf('gateway'), password: 'wr0ng-secret' }) as KafkaSasl],
+    ['a wrong password (PLAIN)', (): KafkaSasl => ({ ...saslOf('gateway'), password: 'wr0ng-secret' })],
     [
       'a wrong password (SCRAM)',
-      (): KafkaSasl => ({ ...saslOf('gateway', 'scram-sha-256'), password: 'wr0ng-secret' }) as KafkaSasl,
+      (): KafkaSasl => ({ ...saslOf('gateway', 'scram-sha-256'), password: 'wr0ng-secret' }),
     ],
     [
       'a user that SCRAM does not know',
