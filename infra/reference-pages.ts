@@ -1,6 +1,7 @@
 /** The pages of docs/reference that are made from tables, as prettier formats them. */
 import { renderMetricsPage } from '@throughline/telemetry/metrics-page';
 import { format } from 'prettier';
+import { renderDoctorPage } from 'throughline/doctor-codes';
 import { renderConfigPage } from 'throughline/help';
 
 export interface ReferencePage {
@@ -15,5 +16,6 @@ const page = (name: string, text: () => string): ReferencePage => ({
 
 export const REFERENCE_PAGES: readonly ReferencePage[] = [
   page('config.md', renderConfigPage),
+  page('doctor.md', renderDoctorPage),
   page('metrics.md', renderMetricsPage),
 ];

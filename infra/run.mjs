@@ -16,8 +16,11 @@ const COMMANDS = {
   check: ['infra/lanes/check.ts'],
   simulate: ['tests/simulation/simulate.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
+  bench: ['benchmarks/run.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
   containers: ['infra/docker/run-containers.ts'],
+  'compose:secret': ['infra/compose/make-secret.ts'],
+  'compose:drive': ['infra/compose/drive.ts'],
 };
 
 const OLDEST_NODE = 20;

@@ -15,10 +15,11 @@ type Doctored = Writable<RunRecords> & {
 let sound: RunRecords;
 
 beforeAll(async () => {
+  // One seed, on a machine that may be busy.
   const outcome = await runSeed(4, { faults: ['connection-cut'], overrides: { activeMs: 4000, instanceFailure: 0 } });
   expect(outcome.findings).toEqual([]);
   sound = outcome.records;
-});
+}, 60_000);
 
 function rulesOf(doctor: (records: Doctored) => void): string[] {
   const records = structuredClone(sound) as Doctored;
@@ -286,6 +287,32 @@ describe('the checker', () => {
         posted.receipts.push(...resumed.receipts);
       }),
     ).toContain('SIM-NEWEST');
+  });
+
+  it('[SIM-BREAK] finds a break that no epoch follows, epochs that no break explains, and messages of an epoch that is over', () => {
+    const broke = (atMs: number) => ({ topic: 'events', partition: 0, at: 0, atMs, isTold: true }) as const;
+    expect(rulesOf((records) => void (records.breaks = [broke(2000)]))).toContain('SIM-BREAK');
+    expect(rulesOf((records) => void (records.breaks = [{ ...broke(2000), isTold: false }]))).toEqual([]);
+    const withEpoch = (doctor: (records: Doctored) => void = () => undefined) =>
+      rulesOf((records) => {
+        records.epochs = [...records.epochs, 'zzzzzzzzzz'];
+        // After all that came over the old one.
+        records.epochsMs = [0, sound.endMs];
+        records.breaks = [broke(sound.endMs)];
+        doctor(records);
+      });
+    expect(withEpoch()).not.toContain('SIM-BREAK');
+    expect(withEpoch((records) => void (records.breaks = []))).toContain('SIM-BREAK');
+    expect(withEpoch((records) => void (records.epochs = [...records.epochs, 'yyyyyyyyyy']))).toContain('SIM-BREAK');
+    expect(
+      withEpoch((records) => {
+        const { receipts } = longest(records);
+        receipts[dataAt(longest(records), 2)] = {
+          ...receipts[dataAt(longest(records), 2)]!,
+          atMs: sound.endMs + 31_000,
+        };
+      }),
+    ).toContain('SIM-BREAK');
   });
 
   it('[SIM-GONE] finds a session that is over and still served', () => {

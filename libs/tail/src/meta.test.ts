@@ -203,3 +203,67 @@ describe('checkpoint hints', () => {
     await time.run(meta.close());
   });
 });
+
+describe('marks of the history', () => {
+  const of = (topic: 'events' | 'inbound') => ({ topic, partition: 0 });
+
+  it('[TAIL-MARKS] the highest end and the newest anchor count, by epoch and partition; late writes take nothing back', async () => {
+    const { time, join } = createWorld();
+    const [a, b] = [join('a'), join('b')];
+    expect(b.meta.mark('epochaaaaa', of('events'))).toBeNull();
+    await a.meta.tellMarks('epochaaaaa', [
+      [of('events'), { end: 9, anchor: { offset: 8, check: 5 } }],
+      [of('inbound'), { end: 3, anchor: null }],
+    ]);
+    await a.meta.tellMarks('epochaaaaa', [[of('events'), { end: 7, anchor: { offset: 6, check: 4 } }]]);
+    await a.meta.tellMarks('epochaaaaa', []);
+    await time.run(b.meta.sync());
+    expect(b.meta.mark('epochaaaaa', of('events'))).toEqual({ end: 9, anchor: { offset: 8, check: 5 } });
+    expect(b.meta.mark('epochaaaaa', of('inbound'))).toEqual({ end: 3, anchor: null });
+    expect(b.meta.mark('epochbbbbb', of('events'))).toBeNull();
+    expect(b.meta.mark('epochaaaaa', { topic: 'events', partition: 1 })).toBeNull();
+    await time.run(Promise.all([a.meta.close(), b.meta.close()]));
+  });
+
+  it('[TAIL-MARKS] a checkpoint that was told of is a mark of events', async () => {
+    const { time, join, append } = createWorld();
+    const { meta } = join('a');
+    const key = META_KEY.checkpoint('epochaaaaa', 0);
+    await append('checkpoint', key, { offset: 4, claims: [1], worker: 'w' });
+    await time.advance(0);
+    expect(meta.mark('epochaaaaa', of('events'))).toEqual({ end: 5, anchor: null });
+    expect(meta.mark('epochaaaaa', of('inbound'))).toBeNull();
+    await time.run(meta.close());
+  });
+
+  it('[TAIL-EPOCH] all epochs that were in force are told in their order, with reason, time and cluster', async () => {
+    const { time, join } = createWorld();
+    const { meta } = join('a');
+    const first = await time.run(meta.ensureEpoch(createSeededRandom(1)));
+    await time.run(meta.proposeEpoch(createSeededRandom(2), first, 'by an operator'));
+    await time.run(meta.proposeEpoch(createSeededRandom(3), first, 'too late'));
+    await time.run(meta.sync());
+    expect(meta.epochs()).toMatchObject([
+      { token: first, previous: null, reason: 'first start', clusterId: 'here' },
+      { token: meta.epoch(), previous: first, reason: 'by an operator', clusterId: 'here' },
+    ]);
+    expect(meta.epochs()[1]?.atMs).toBeGreaterThan(1_000_000_000_000);
+    expect([meta.isFormer(first), meta.isFormer(meta.epoch() ?? ''), meta.isFormer('unknown')]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    await time.run(meta.close());
+  });
+
+  it('[LOG-VIEW-SYNC] a log that does not answer holds up nobody who has a deadline', async () => {
+    const { time, join } = createWorld();
+    const { log, clock } = join('a');
+    const meta = new Meta({ log: { ...log, bounds: () => new Promise(() => undefined) }, clock });
+    const gone = new AbortController();
+    const synced = meta.sync(gone.signal);
+    gone.abort();
+    await expect(time.run(synced)).rejects.toMatchObject({ code: 'ABORTED' });
+    await time.run(meta.close());
+  });
+});

@@ -528,4 +528,32 @@ describe('anchor', () => {
       expect(await rig.finish(cursor.readAnchor(OPEN))).toMatchObject({ kind: 'record', record: { offset: 4 } });
     }
   });
+
+  it('[TAIL-DOUBT] nothing is read from a log that ends before what was read; what is in the cache is the history as it was', async () => {
+    const rig = createRig();
+    const doubts: number[] = [];
+    const ends: number[] = [];
+    const guard = {
+      noteRead: (_epoch: string, _of: unknown, _last: unknown, end: number) => void ends.push(end),
+      suspect: (_epoch: string, _of: unknown, position: number) => void doubts.push(position),
+    };
+    const message = () => sent('k', requestStream(1), '{"text":"long enough to fill the cache"}', { owner: null });
+    await rig.append(...Array.from({ length: 10 }, message));
+    const tail = rig.tail({ cacheBytes: 300, guard });
+    await rig.time.settle();
+    expect(ends).toEqual([10]);
+    rig.log.controls.truncate(EVENTS, 5);
+    await rig.append(message());
+    const old = tail.cursor('k', 0);
+    const reading = old.next(OPEN, 2000);
+    await rig.time.advance(1500);
+    expect(doubts.every((position) => position === 10)).toBe(true);
+    expect(doubts.length).toBeGreaterThan(0);
+    expect(tail.isInDoubt()).toBe(true);
+    await rig.time.advance(3000);
+    expect(offsetsOf(await rig.finish(reading))).toBe('idle');
+    const cached = tail.cursor('k', 9);
+    expect(offsetsOf(await rig.finish(cached.next(OPEN, 0)))).toEqual([9]);
+    await rig.finish(tail.stop());
+  });
 });

@@ -99,4 +99,25 @@ describe('tail set', () => {
     await world.time.run(world.meta.close());
     expect(world.time.pending()).toBe(0);
   });
+
+  it('[TAIL-DOUBT] a partition whose history is in doubt has no tail to give, and has one again afterwards', async () => {
+    const world = createWorld();
+    let isTrusted = true;
+    const guard = { noteRead: () => undefined, suspect: () => undefined, trusts: () => Promise.resolve(isTrusted) };
+    const { clock, meta, memory: log } = world;
+    const set = new TailSet({ log, clock, meta, epoch: EPOCH, cacheBytes: 4000, catchUpReaders: 2, guard });
+    await world.append(null, null);
+    expect(await world.time.run(set.get(0, OPEN))).not.toBeNull();
+    isTrusted = false;
+    expect(await world.time.run(set.get(0, OPEN))).toBeNull();
+    isTrusted = true;
+    const tail = await world.time.run(set.get(0, OPEN));
+    expect(tail?.position()).toBe(2);
+    log.controls.truncate(EVENTS, 1);
+    await world.time.advance(500);
+    expect(tail?.isInDoubt()).toBe(true);
+    expect(await world.time.run(set.get(0, OPEN))).toBeNull();
+    await world.time.run(set.stop());
+    await world.close();
+  });
 });

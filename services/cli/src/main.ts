@@ -29,6 +29,17 @@ const err = (line: string): void => {
   process.stderr.write(line);
 };
 
+/** A pipe whose reader is slow is waited for; one whose reader has gone says `close`. */
+const flushed = async (): Promise<void> => {
+  if (!process.stdout.writableNeedDrain) return;
+  await new Promise<void>((resolve) => {
+    process.stdout
+      .once('drain', resolve)
+      .once('close', resolve)
+      .once('error', () => resolve());
+  });
+};
+
 const onSignals = (onSignal: (signal: NodeJS.Signals) => void): (() => void) => {
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
   return () => {
@@ -51,6 +62,7 @@ run({
       out,
       err,
       onSignals,
+      flushed,
       isInteractive: process.stdin.isTTY && process.stderr.isTTY,
     });
   },

@@ -112,7 +112,7 @@ export const OPTIONS = {
     default: null,
     help: 'Time without a sign of life after which a worker loses its partitions. Without: 3s, on Kafka 8s; there it is the session timeout of the consumer group, and brokers take 6s or more unless `group.min.session.timeout.ms` is lower.',
     yaml: 'log.lease',
-    roles: HOSTING,
+    roles: [...HOSTING, ...OPERATING],
   },
   prefix: {
     group: 'Kafka',
@@ -315,7 +315,7 @@ export const OPTIONS = {
     help: 'Bearer tokens: one line each, <name>:<SHA-256 of the token in hex>, as `throughline secret hash` prints it. Without, nobody is asked for a token.',
     yaml: 'auth.tokensFile',
     isPath: true,
-    roles: SERVING,
+    roles: [...SERVING, ...OPERATING],
   },
   'allow-anonymous': {
     group: 'Access',
@@ -396,7 +396,7 @@ export const OPTIONS = {
     kind: 'duration',
     placeholder: 'duration',
     default: '20s',
-    help: 'How long an append to the log may take.',
+    help: 'How long an append to the log may take. Until then a POST waits for an outage of the log to end, and a worker keeps its claims; after it, calls that run end in doubt.',
     yaml: 'limits.appendTimeout',
     gateway: 'appendTimeoutMs',
     worker: 'appendTimeoutMs',

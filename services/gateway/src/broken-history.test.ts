@@ -167,4 +167,28 @@ describe('proof of a broken history', () => {
     await rig.time.settle();
     expect(await epochs()).toBe(2);
   });
+
+  it('[GW-DOUBT] a log that ends before what was read: 503 with Retry-After and no refusal, until it is clear', async () => {
+    const peer = await rig.gateway();
+    const session = await rig.open(peer);
+    const standalone = await peer.get(session);
+    const { end } = await rig.backend.log.bounds({ topic: 'events', partition: 0 });
+    rig.backend.log.controls.failAppends('refused');
+    rig.backend.log.controls.truncate({ topic: 'events', partition: 0 }, end - 1);
+    await rig.time.advance(1000);
+    const cursor = 'aaaaaaaaaa.0.999999.r0~0.1.AAAAAAAAAAAAAAAAAAAAAA';
+    for (const exchange of [await peer.get(session), await peer.post(session, call(7))]) {
+      expect(exchange.sink.status).toBe(503);
+      expect(exchange.sink.headers['Retry-After']).toBe('1');
+    }
+    expect((await peer.get(session, cursor)).sink.status).not.toBe(200);
+    expect(standalone.sink.isEnded).toBe(false);
+    expect(await epochs()).toBe(1);
+    // The probe is acknowledged below what was read.
+    rig.backend.log.controls.failAppends(null);
+    await rig.time.advance(2000);
+    expect(await epochs()).toBe(2);
+    expect(standalone.sink.isEnded).toBe(true);
+    expect((await peer.post(session, call(8))).sink.status).toBe(404);
+  });
 });

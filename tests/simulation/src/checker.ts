@@ -21,6 +21,10 @@ export interface Finding {
 
 /** A call may take so long after the last fault. */
 export const CALL_BOUND_MS = 40_000;
+/** A broken history must lead to a new epoch so soon, whatever else goes wrong at that time. */
+const BREAK_BOUND_MS = 30_000;
+/** So long may a process that was away at the break, or lags behind it, meet what came in the place of what was lost. */
+const LIMBO_MS = 10_000;
 
 export function check(records: RunRecords): readonly Finding[] {
   const findings: Finding[] = [];
@@ -33,22 +37,28 @@ export function check(records: RunRecords): readonly Finding[] {
   judge.runs();
   judge.requests();
   for (const session of records.sessions) judge.session(session);
+  judge.breaks();
   for (const { session, gateway, status } of records.gone)
     if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
   const isEvicting = records.faults.includes('retention');
-  for (const bug of records.bugs)
-    // That retention was faster than a worker that stood still is told loudly, and rightly so.
-    if (!isEvicting || !bug.includes('were evicted before they were')) find('SIM-NO-BUGS', bug);
+  const isBroken = (records.breaks ?? []).length > 0;
+  for (const bug of records.bugs) {
+    // That retention was faster than a worker that stood still is told loudly, and rightly so; a broken history as well.
+    const isDue =
+      (isEvicting && bug.includes('were evicted before they were')) ||
+      (isBroken && bug.includes('the history of the log broke'));
+    if (!isDue) find('SIM-NO-BUGS', bug);
+  }
   return findings;
 }
 
 class Judge {
   readonly #records: RunRecords;
   readonly #find: (rule: string, what: string) => void;
-  /** By epoch and partition. */
-  readonly #partitions: ReadonlyMap<string, ModelPartition>;
+  /** By epoch and partition: what it held, as it was before each break and at the end. */
+  readonly #partitions: ReadonlyMap<string, readonly ModelPartition[]>;
   readonly #seen = new Map<string, { readonly id: string; readonly data: string; readonly where: string }>();
-  readonly #streams = new Map<string, ModelStream | null>();
+  readonly #streams = new Map<string, readonly ModelStream[]>();
   readonly #harms: ReadonlySet<string>;
 
   constructor(records: RunRecords, find: (rule: string, what: string) => void) {
@@ -56,7 +66,11 @@ class Judge {
     this.#find = find;
     this.#partitions = new Map(
       records.epochs.flatMap((epoch) =>
-        records.partitions.map((archive) => [`${epoch}/${archive.partition}`, readPartition(archive, epoch)] as const),
+        records.partitions.map((archive) => {
+          const histories = [...(archive.formerEvents ?? []), archive.events];
+          const models = histories.map((events) => readPartition({ ...archive, events }, epoch));
+          return [`${epoch}/${archive.partition}`, models] as const;
+        }),
       ),
     );
     this.#harms = new Set(records.faults.flatMap((name) => (name in FAULTS ? [FAULTS[name as FaultName].harm] : [])));
@@ -79,7 +93,7 @@ class Judge {
         ? null
         : { seq: resumed.seq, chain: Buffer.from(resumed.chain).toString('hex'), stream: labelOf(resumed) };
     let isRefused = false;
-    for (const { id: text, data } of receipts) {
+    for (const { id: text, data, atMs } of receipts) {
       const id = parseEventId(text);
       if (session === null || id === null) {
         this.#find('SIM-IDS', `${where}: ${JSON.stringify(text)} is no event id`);
@@ -101,7 +115,7 @@ class Judge {
       if (data === '') {
         if (id.seq !== last.seq || chain !== last.chain)
           this.#find('SIM-NO-GAP', `${at}: an id without data says ${id.seq}, but ${last.seq} came last`);
-        this.#moves(session, id, at);
+        if (!this.#isLimbo(atMs)) this.#moves(session, id, at);
         continue;
       }
       if (id.seq !== last.seq + 1)
@@ -109,7 +123,7 @@ class Judge {
       if (extendChain(last.chain, data) !== chain)
         this.#find('SIM-CHAIN', `${at}: the chain over what came is another`);
       last = { seq: id.seq, chain, stream: label };
-      this.#message(session, id, text, data, at);
+      this.#message(session, id, text, data, at, this.#isLimbo(atMs));
     }
     this.#newest(exchange, where);
     if (exchange.isReread) this.#reread(exchange, resumed, last?.seq ?? 0);
@@ -165,7 +179,7 @@ class Judge {
     switch (code) {
       case 'OWNER_LOST':
         // A repetition may come when what the first one was told is no longer held.
-        return this.#harms.has('owner') || isAppend || faults.includes('retention');
+        return this.#harms.has('owner') || isAppend || this.#isBroken || faults.includes('retention');
       case 'SERVER_FAILED':
         return faults.includes('instance-failure') || isOver;
       case 'SESSION_ENDED':
@@ -176,16 +190,52 @@ class Judge {
         return faults.includes('retention');
       case 'EPOCH_MISMATCH':
       case 'epoch-mismatch':
-        return faults.includes('epoch-rotation');
+        return faults.includes('epoch-rotation') || this.#isBroken;
       case 'LOG_UNAVAILABLE':
-        return isAppend;
+        return isAppend || this.#isBroken;
       case 'APPEND_UNKNOWN': {
         // A client that cannot resume hears from a gateway that stops that its call may run.
         const cannotResume = session !== undefined && session.version < '2025-11-25';
-        return isAppend || faults.includes('slow-append') || (cannotResume && faults.includes('gateway-stop'));
+        return (
+          isAppend ||
+          this.#isBroken ||
+          faults.includes('slow-append') ||
+          (cannotResume && faults.includes('gateway-stop'))
+        );
       }
       default:
         return false;
+    }
+  }
+
+  get #isBroken(): boolean {
+    return this.#records.faults.some((name) => name in FAULTS && 'breaks' in FAULTS[name as FaultName]);
+  }
+
+  /** Between a break and its proof a reader that lags behind the cut meets what came in the place of what was lost. */
+  #isLimbo(ms: number): boolean {
+    return (this.#records.breaks ?? []).some(({ atMs }) => ms >= atMs && ms <= atMs + LIMBO_MS);
+  }
+
+  /** A broken history leads to one new epoch in bounded time, and nothing else does; afterwards nothing of the former one is told. */
+  breaks(): void {
+    const { epochs, epochsMs = [], breaks = [], faults, exchanges } = this.#records;
+    const moments = [...new Set(breaks.map(({ atMs }) => atMs))];
+    for (const { topic, partition, at, atMs, isTold } of breaks)
+      if (isTold && !epochsMs.some((madeMs) => madeMs >= Math.floor(atMs) - 1 && madeMs <= atMs + BREAK_BOUND_MS))
+        this.#find('SIM-BREAK', `${topic}/${partition} broke at ${at} (${atMs.toFixed(0)} ms), and no epoch followed`);
+    if (!faults.includes('epoch-rotation') && epochs.length - 1 > moments.length)
+      this.#find('SIM-BREAK', `${epochs.length - 1} new epochs for ${moments.length} breaks`);
+    for (const { session, receipts, number } of exchanges) {
+      const place = session === null ? -1 : epochs.indexOf(session.split('.')[0] ?? '');
+      const overMs = place < 0 ? undefined : epochsMs[place + 1];
+      const late =
+        overMs === undefined
+          ? undefined
+          : receipts.find(
+              ({ id, data, atMs }) => data !== '' && atMs > overMs + BREAK_BOUND_MS && parseEventId(id)?.seq !== 'end',
+            );
+      if (late !== undefined) this.#find('SIM-BREAK', `exchange ${number}: ${late.id} came, though its epoch is over`);
     }
   }
 
@@ -210,7 +260,9 @@ class Judge {
   requests(): void {
     const epoch = this.#records.epochs.at(-1) ?? '';
     const former = new Set(this.#records.sessions.filter(({ id }) => !id.startsWith(epoch)).map(({ id }) => keyOf(id)));
-    for (const [name, partition] of this.#partitions) {
+    for (const [name, histories] of this.#partitions) {
+      const partition = histories.at(-1);
+      if (partition === undefined) continue;
       // With its epoch everything ends, and nobody writes it down a session each.
       if (!name.startsWith(epoch)) continue;
       for (const request of partition.requests) {
@@ -292,34 +344,31 @@ class Judge {
   }
 
   /** A message is what the log says, for every reader alike. */
-  #message(session: string, id: EventId, text: string, data: string, at: string): void {
+  #message(session: string, id: EventId, text: string, data: string, at: string, isLimbo: boolean): void {
     const label = labelOf(id);
     const key = `${session} ${label} ${id.seq}`;
     const seen = this.#seen.get(key);
     if (seen === undefined) this.#seen.set(key, { id: text, data, where: at });
-    else if (seen.id !== text || seen.data !== data)
+    else if ((seen.id !== text || seen.data !== data) && !isLimbo)
       this.#find('SIM-SAME', `${at}: another reader got ${seen.id} (${seen.where})`);
-    const stream = this.#stream(session, label, id);
-    if (stream === null) {
+    const streams = this.#stream(session, label, id);
+    if (streams.length === 0) {
       this.#find('SIM-LOG', `${at}: no such stream in the log`);
       return;
     }
-    const expected = stream.messages[(id.seq as number) - 1];
-    if (
-      expected?.offset !== id.offset ||
-      expected.data !== data ||
-      expected.chain !== Buffer.from(id.chain).toString('hex')
-    )
-      this.#find('SIM-LOG', `${at}: the log says ${JSON.stringify(expected ?? null)}`);
+    const expected = streams.map(({ messages }) => messages[(id.seq as number) - 1]);
+    const chain = Buffer.from(id.chain).toString('hex');
+    if (!expected.some((each) => each?.offset === id.offset && each.data === data && each.chain === chain))
+      this.#find('SIM-LOG', `${at}: the log says ${JSON.stringify(expected.at(-1) ?? null)}`);
   }
 
   /** An id that only moves the cursor skips nothing: all messages up to its anchor have been sent. */
   #moves(session: string, id: EventId, at: string): void {
-    const stream = this.#stream(session, labelOf(id), id);
-    if (stream === null) return;
-    const upTo = stream.messages.filter(({ offset }) => offset <= id.offset).length;
-    if (upTo > (id.seq as number))
-      this.#find('SIM-NO-GAP', `${at}: moves past ${upTo - (id.seq as number)} messages that were not sent`);
+    const skipped = this.#stream(session, labelOf(id), id).map(
+      ({ messages }) => messages.filter(({ offset }) => offset <= id.offset).length - (id.seq as number),
+    );
+    if (skipped.length > 0 && skipped.every((count) => count > 0))
+      this.#find('SIM-NO-GAP', `${at}: moves past ${Math.min(...skipped)} messages that were not sent`);
   }
 
   /** A connection that has met a newer attachment of its stream delivers nothing from behind it. */
@@ -329,7 +378,8 @@ class Judge {
     if (own === null || session === null || first === undefined) return;
     const id = parseEventId(first.id)!;
     const label = labelOf(id);
-    const model = this.#partitions.get(`${id.epoch}/${id.partition}`)?.sessions.get(keyOf(session));
+    // A lagging reader of a broken history may have met only one of them.
+    const model = this.#partitions.get(`${id.epoch}/${id.partition}`)?.at(0)?.sessions.get(keyOf(session));
     const newer = model?.accepted.find(
       ({ offset, body }) =>
         body.type === 'attached' &&
@@ -348,7 +398,7 @@ class Judge {
 
   #reread(exchange: ExchangeRecord, resumed: EventId | null, lastSeq: number): void {
     if (resumed === null || exchange.session === null) return;
-    const stream = this.#stream(exchange.session, labelOf(resumed), resumed);
+    const stream = this.#stream(exchange.session, labelOf(resumed), resumed).at(-1);
     const count = stream?.messages.length ?? 0;
     const where = `exchange ${exchange.number} (${exchange.gateway}) read ${labelOf(resumed)} again after all`;
     if (exchange.status === 204) {
@@ -365,15 +415,18 @@ class Judge {
     if (lastSeq !== count) this.#find('SIM-SAME', `${where}: up to ${lastSeq} of ${count}`);
   }
 
-  #stream(session: string, label: string, id: EventId): ModelStream | null {
+  /** The stream as each history of the partition has it. */
+  #stream(session: string, label: string, id: EventId): readonly ModelStream[] {
     const key = `${session} ${label}`;
     const known = this.#streams.get(key);
     if (known !== undefined) return known;
-    const model = this.#partitions.get(`${id.epoch}/${id.partition}`)?.sessions.get(keyOf(session));
-    const stream = model === undefined ? null : this.#read(session, model, label, id);
+    const streams = (this.#partitions.get(`${id.epoch}/${id.partition}`) ?? []).flatMap((history) => {
+      const model = history.sessions.get(keyOf(session));
+      return model === undefined ? [] : [this.#read(session, model, label, id)];
+    });
     // What only moves the cursor does not yet tell where a stream began.
-    if (id.seq !== 0 || !this.#isVague(label)) this.#streams.set(key, stream);
-    return stream;
+    if (id.seq !== 0 || !this.#isVague(label)) this.#streams.set(key, streams);
+    return streams;
   }
 
   #read(session: string, model: ModelSession, label: string, id: EventId): ModelStream {

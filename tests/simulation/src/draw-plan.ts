@@ -15,7 +15,11 @@ export interface PlanOptions {
 export function makePlan(seed: number, options: PlanOptions = {}): Plan {
   const chance = createChance(seed, 'plan');
   const clients = Array.from({ length: chance.whole(1, 4) }, () => makeHabits(chance));
-  const names = Object.keys(FAULTS) as FaultName[];
+  const all = Object.keys(FAULTS) as FaultName[];
+  const names = all.filter((name) => !('breaks' in FAULTS[name]));
+  // By chance of their own: the other draws of a seed stay what they are.
+  const apart = createChance(seed, 'breaks');
+  const breaks = apart.happens(0.15) ? [apart.pick(all.filter((name) => 'breaks' in FAULTS[name]))] : [];
   // Some runs without any fault, some with one kind, most with several.
   const kinds = chance.weighted({ none: 1, one: 4, few: 8, many: 4 });
   const share = { none: 0, one: 0, few: 0.3, many: 0.7 }[kinds];
@@ -46,7 +50,7 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
       unloadAfterMs: chance.pick([100, 500, 300_000]),
     },
     ...options.overrides,
-    faults: options.faults ?? drawn,
+    faults: options.faults ?? [...drawn, ...breaks],
   };
 }
 

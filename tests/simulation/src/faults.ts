@@ -18,6 +18,8 @@ export interface FaultScene {
   readonly workers: readonly WorkerNode[];
   /** Reads what is about to be evicted into the archive of the run. */
   archive(): void;
+  /** As `archive`, and begins another history of the partition at `at`. */
+  breakAt(topic: 'inbound' | 'events', partition: number, at: number, isTold: boolean): void;
   /** The epoch in force, by the archive. */
   epoch(): string | null;
 }
@@ -26,6 +28,8 @@ export interface FaultRow {
   readonly what: string;
   /** What a run with this fault may show: `none`: clients notice nothing but reconnects. */
   readonly harm: 'none' | 'owner' | 'append' | 'history';
+  /** It breaks the history: drawn apart from the others, since every session ends by it. */
+  readonly breaks?: true;
   /** Returns what it did, for the trace; `null` if there was nothing to strike. */
   strike(scene: FaultScene): string | null;
 }
@@ -261,7 +265,72 @@ export const FAULTS = {
       return `evict events/${partition} below ${below}`;
     },
   },
+  'truncated-events': {
+    what: 'a partition of events loses its newest records, some of them below what was told of it',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => breakHistory(scene, ['events'], true),
+  },
+  'recreated-events': {
+    what: 'the topic events is deleted and made anew',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => breakHistory(scene, ['events'], false),
+  },
+  'truncated-inbound': {
+    what: 'a partition of inbound loses its newest records, some of them below what was told of it',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => breakHistory(scene, ['inbound'], true),
+  },
+  'recreated-inbound': {
+    what: 'the topic inbound alone is deleted and made anew',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => breakHistory(scene, ['inbound'], false),
+  },
+  'recreated-both': {
+    what: 'both topics are deleted and made anew',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => breakHistory(scene, ['events', 'inbound'], false),
+  },
 } as const satisfies Record<string, FaultRow>;
+
+/** Once in a while, and only where something was told of what is lost: the rest nobody can know of. */
+function breakHistory(
+  { world, chance, epoch, breakAt }: FaultScene,
+  topics: readonly ('inbound' | 'events')[],
+  isPartial: boolean,
+): string | null {
+  const current = epoch();
+  if (current === null || !chance.happens(0.3)) return null;
+  const partitions = Array.from({ length: world.plan.partitions }, (_, partition) => partition);
+  const did: string[] = [];
+  for (const topic of topics)
+    for (const partition of isPartial ? [chance.pick(partitions)] : partitions) {
+      const ref = { topic, partition };
+      const mark = newestMark(world, META_KEY.mark(current, topic, partition));
+      if (mark === 0 && isPartial) continue;
+      const at = isPartial ? chance.below(mark) : 0;
+      if (at >= world.store.partition(ref).bounds().end) continue;
+      breakAt(topic, partition, at, mark > 0);
+      world.store.controls.truncate(ref, at);
+      did.push(`${topic}/${partition} at ${at}`);
+    }
+  return did.length === 0 ? null : `lose ${did.join(', ')}`;
+}
+
+/** Up to where the newest mark of this key says that all was acknowledged. */
+function newestMark(world: World, wanted: string): number {
+  const part = world.store.partition({ topic: 'meta', partition: 0 });
+  const text = new TextDecoder();
+  let end = 0;
+  for (const { key, value } of part.read(part.bounds().start, Number.MAX_SAFE_INTEGER).records)
+    if (key !== null && value !== null && text.decode(key) === wanted)
+      end = Math.max(end, (JSON.parse(text.decode(value)) as { end: number }).end);
+  return end;
+}
 
 export type FaultName = keyof typeof FAULTS;
 

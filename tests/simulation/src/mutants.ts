@@ -227,6 +227,42 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'marks-not-keyed-by-epoch',
+    breaks: 'what was told of a former history counts in the next one',
+    faults: ['truncated-events', 'recreated-inbound'],
+    edits: [
+      {
+        file: 'libs/protocol/src/topic.ts',
+        from: '`mark/${epoch}/${topic}/${partition}`',
+        to: '`mark/${epoch.slice(0, 0)}/${topic}/${partition}`',
+      },
+    ],
+  },
+  {
+    name: 'breaks-are-not-proved',
+    breaks: 'an ack below what was acknowledged before is taken as it is',
+    faults: ['truncated-events', 'recreated-events'],
+    edits: [
+      {
+        file: 'libs/history/src/epoch-fold.ts',
+        from: 'return acked <= highest;',
+        to: 'return acked < 0 && acked <= highest;',
+      },
+    ],
+  },
+  {
+    name: 'worker-acks-do-not-prove',
+    breaks: 'an owner does not look where its own appends are acknowledged',
+    test: 'services/worker/src/worker-history.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/tenure.ts',
+        from: 'append: (to, records) => context.guard.append(to, records),',
+        to: 'append: (to, records) => context.log.append(to, records),',
+      },
+    ],
+  },
+  {
     name: 'errors-share-the-last-id',
     breaks: 'each error of a batch says that the stream is over',
     test: 'tests/simulation/found-defects.test.ts',

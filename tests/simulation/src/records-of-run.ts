@@ -79,9 +79,21 @@ export interface RunOfTool {
   readonly atMs: number;
 }
 
+/** What lay at or above `at` was lost, and its offsets were given again. */
+export interface HistoryBreak {
+  readonly topic: 'inbound' | 'events';
+  readonly partition: Partition;
+  readonly at: number;
+  readonly atMs: number;
+  /** Some of what was lost had been told in `meta`, so that any process can find it out. */
+  readonly isTold: boolean;
+}
+
 export interface PartitionArchive {
   readonly partition: Partition;
   readonly events: readonly LogRecord[];
+  /** The same as it was before each break, oldest first. */
+  readonly formerEvents?: readonly (readonly LogRecord[])[];
   readonly inbound: readonly LogRecord[];
   readonly sessions: readonly LogRecord[];
 }
@@ -89,6 +101,9 @@ export interface PartitionArchive {
 export interface RunRecords {
   readonly seed: number;
   readonly epochs: readonly string[];
+  /** When each of them came into force. */
+  readonly epochsMs?: readonly number[];
+  readonly breaks?: readonly HistoryBreak[];
   readonly sessions: readonly SessionRecordOfRun[];
   readonly exchanges: readonly ExchangeRecord[];
   readonly calls: readonly CallRecord[];

@@ -19,7 +19,7 @@ import type { Node, World } from './nodes.ts';
 import { makePlan } from './draw-plan.ts';
 import type { PlanOptions } from './draw-plan.ts';
 import type { Plan } from './plan.ts';
-import type { RunRecords } from './records-of-run.ts';
+import type { HistoryBreak, RunRecords } from './records-of-run.ts';
 import { SimClient } from './sim-client.ts';
 import type { SimClientOptions } from './sim-client.ts';
 import { createTrace } from './trace.ts';
@@ -68,7 +68,8 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     clusterId: 'simulated',
   });
   let isWindingDown = false;
-  const archive = createArchive(store, plan.partitions);
+  const archive = createArchive(store, plan.partitions, store.clock.wallMs() - time.nowMs());
+  const breaks: HistoryBreak[] = [];
   const world: World = {
     plan,
     time,
@@ -130,7 +131,11 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       gateways,
       workers,
       archive: archive.take,
-      epoch: () => archive.epochs().at(-1) ?? null,
+      breakAt(topic, partition, at, isTold) {
+        archive.breakAt(topic, partition, at);
+        breaks.push({ topic, partition, at, atMs: time.nowMs(), isTold });
+      },
+      epoch: () => archive.epochs().at(-1)?.token ?? null,
     };
     await time.advance(chance.between(0, 1500));
     await strikeUntil(time.nowMs() + plan.activeMs, scene, (ms) => time.advance(ms));
@@ -170,7 +175,9 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     const left: RunRecords = {
       ...records,
       seed,
-      epochs: archive.epochs(),
+      epochs: archive.epochs().map(({ token }) => token),
+      epochsMs: archive.epochs().map(({ atMs }) => atMs),
+      breaks,
       runs: world.ledger,
       partitions: archive.partitions(),
       evictedBelow: [],
@@ -229,13 +236,16 @@ async function strikeUntil(endMs: number, scene: FaultScene, advance: (ms: numbe
 
 interface Archive {
   take(): void;
+  /** What lies at or above `at` is lost next. */
+  breakAt(topic: Topic, partition: number, at: number): void;
   partitions(): RunRecords['partitions'];
-  epochs(): readonly string[];
+  epochs(): readonly { readonly token: string; readonly atMs: number }[];
 }
 
 /** Everything that was ever in the log, also what retention and compaction took: read from the store before they strike. */
-function createArchive(store: MemoryStore, partitions: number): Archive {
+function createArchive(store: MemoryStore, partitions: number, zeroMs: number): Archive {
   const all = new Map<string, LogRecord[]>();
+  const former = new Map<number, (readonly LogRecord[])[]>();
   const read = (topic: Topic, partition: number): LogRecord[] => {
     const name = `${topic}/${partition}`;
     const held = all.get(name) ?? [];
@@ -253,21 +263,31 @@ function createArchive(store: MemoryStore, partitions: number): Archive {
   };
   return {
     take,
+    breakAt(topic, partition, at) {
+      take();
+      const held = read(topic, partition);
+      if (topic === 'events') former.set(partition, [...(former.get(partition) ?? []), held]);
+      all.set(
+        `${topic}/${partition}`,
+        held.filter(({ offset }) => offset < at),
+      );
+    },
     partitions: () =>
       numbers.map((partition) => ({
         partition,
         events: read('events', partition),
+        formerEvents: former.get(partition) ?? [],
         inbound: read('inbound', partition),
         sessions: read('sessions', partition),
       })),
     epochs() {
       let epoch: string | null = null;
-      const epochs: string[] = [];
+      const epochs: { token: string; atMs: number }[] = [];
       for (const record of read('meta', 0)) {
         const candidate = readEpochRecord(record);
         if (candidate === null || candidate.previous !== epoch) continue;
         epoch = candidate.token;
-        epochs.push(epoch);
+        epochs.push({ token: epoch, atMs: record.timestampMs - zeroMs });
       }
       return epochs;
     },

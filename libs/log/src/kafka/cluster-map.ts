@@ -35,6 +35,13 @@ interface Leaders {
   isStale: boolean;
 }
 
+/** A connection for look-ups, which run side by side. */
+interface Shared {
+  readonly connection: BrokerConnection;
+  users: number;
+  isRetired: boolean;
+}
+
 export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtesy): ClusterMap {
   const { clock } = options;
   const seeds = parseBrokers(options.brokers);
@@ -43,32 +50,44 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
   const asking = new Map<string, Promise<Leaders>>();
   let nodes = new Map<number, Address>();
   let controllerNode = -1;
-  let connection: BrokerConnection | null = null;
+  const open = new Set<Shared>();
+  let current: Shared | null = null;
   let turn = 0;
 
-  const nextConnection = (): BrokerConnection => {
-    connection?.destroy();
+  const retire = (shared: Shared): void => {
+    shared.isRetired = true;
+    if (shared.users > 0) return;
+    shared.connection.destroy();
+    open.delete(shared);
+  };
+
+  /** The one in use is given up; who waits for an answer on it still gets it. */
+  const nextConnection = (): Shared => {
+    if (current !== null) retire(current);
     const known = [...nodes.values()];
     const all = [...seeds, ...known.filter((a) => !seeds.some((b) => a.host === b.host && a.port === b.port))];
     const address = all[turn++ % all.length];
     if (address === undefined) throw new TypeError('no brokers');
-    connection = openConnection(options, address, courtesy);
-    return connection;
+    current = { connection: openConnection(options, address, courtesy), users: 0, isRetired: false };
+    open.add(current);
+    return current;
   };
 
   /** One round over the brokers that are known. */
   const callAny = async <T>(call: WireCall<T>, timeoutMs: number): Promise<T> => {
     for (let attempt = 1; ; attempt++) {
       if (closing.signal.aborted) throw new KafkaFailure('closed', 'the log is closed');
-      const used = connection ?? nextConnection();
+      const used = current ?? nextConnection();
+      used.users++;
       try {
-        return await used.call(call, timeoutMs);
+        return await used.connection.call(call, timeoutMs);
       } catch (error) {
-        // The first of several requests on it that fails throws it away, and not the one that took its place.
-        used.destroy();
-        if (connection === used) connection = null;
-        const failure = closing.signal.aborted ? error : asBroken(error);
-        if (closing.signal.aborted || !isPassing(failure) || attempt >= seeds.length + nodes.size) throw failure;
+        if (current === used) current = null;
+        used.isRetired = true;
+        if (closing.signal.aborted || !isPassing(error) || attempt >= seeds.length + nodes.size) throw error;
+      } finally {
+        used.users--;
+        if (used.isRetired) retire(used);
       }
     }
   };
@@ -146,15 +165,9 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
     },
     close() {
       closing.abort();
-      connection?.destroy();
-      connection = null;
+      for (const { connection } of open) connection.destroy();
+      open.clear();
+      current = null;
     },
   };
-}
-
-/** A connection that was closed under a request, because another request on it had failed, is a broken one. */
-function asBroken(error: unknown): unknown {
-  if (!(error instanceof KafkaFailure) || error.kind !== 'closed') return error;
-  const { message, wasSent } = error;
-  return new KafkaFailure('connection', message, { wasSent, cause: error });
 }

@@ -4,6 +4,7 @@
  * groups and reset positions, producers acknowledge what is not in the log after a failure, the cluster loses all
  * partitions of a topic with one leader, and each opens connections it does not need.
  */
+import type { Address } from './address.ts';
 import net from 'node:net';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
@@ -20,10 +21,7 @@ import { ByteReader } from './wire/bytes.ts';
 import type { WireCall } from './wire/call.ts';
 import { apiVersionsCall } from './wire/cluster.ts';
 
-export interface Address {
-  readonly host: string;
-  readonly port: number;
-}
+export type { Address } from './address.ts';
 
 export interface BrokerConnection {
   readonly address: Address;

@@ -9,19 +9,14 @@
  * a storm for the broker and a reason to lock the account. SPEC: KAFKA-LOGIN.
  */
 import type { Clock } from '../clock.ts';
+import type { Address } from './address.ts';
 import type { KafkaFailure } from './kafka-failure.ts';
-
-/** Of a broker. */
-interface Place {
-  readonly host: string;
-  readonly port: number;
-}
 
 export interface Courtesy {
   /** Milliseconds until a request of this API may be sent. */
-  throttledMs(address: Place, apiKey: number): number;
-  appendThrottledMs(address: Place): number;
-  noteThrottle(address: Place, apiKey: number, ms: number): void;
+  throttledMs(address: Address, apiKey: number): number;
+  appendThrottledMs(address: Address): number;
+  noteThrottle(address: Address, apiKey: number, ms: number): void;
   /** Why no login is tried now; `null`: it may be. */
   refusal(): KafkaFailure | null;
   noteRefusal(failure: KafkaFailure): void;
@@ -37,11 +32,11 @@ const FETCH = 1;
 export function createCourtesy(clock: Clock): Courtesy {
   const throttledUntil = new Map<string, number>();
   let refused: { readonly failure: KafkaFailure; readonly untilMs: number; readonly pauseMs: number } | null = null;
-  const placeOf = (address: Place, apiKey: number): string => {
+  const placeOf = (address: Address, apiKey: number): string => {
     const kind = apiKey === PRODUCE || apiKey === FETCH ? apiKey : 'other';
     return `${address.host} ${address.port} ${kind}`;
   };
-  const throttledMs = (address: Place, apiKey: number): number =>
+  const throttledMs = (address: Address, apiKey: number): number =>
     Math.max(0, (throttledUntil.get(placeOf(address, apiKey)) ?? 0) - clock.monoMs());
   return {
     throttledMs,

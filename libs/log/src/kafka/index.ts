@@ -1,3 +1,12 @@
+export { describeKafka } from './describe-kafka.ts';
+export type {
+  Asked,
+  BrokerFacts,
+  GroupFacts,
+  KafkaFacts,
+  TopicFactsOf,
+  TopicPartitionFacts,
+} from './describe-kafka.ts';
 export { aclsOf, nameAcl } from './acls.ts';
 export type { Acl, AclOperation, KafkaRole, RoleAcl } from './acls.ts';
 export { openKafkaLog, openKafkaLogWithControls } from './kafka-log.ts';

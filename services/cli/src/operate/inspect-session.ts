@@ -128,7 +128,7 @@ async function findOwner(
   const finding = findLiving(log, clock, metaFacts, settings.gateway.deadAfterMs, signal);
   finding.catch(() => undefined);
   const facts = await readPartitionFacts({ log, clock, meta, epoch, timeoutMs: READ_MS, signal }, partition);
-  const living = await finding;
+  const { names: living } = await finding;
   const owner = describeOwner(partition, facts, { meta: metaFacts, living, committed: null });
   if (facts.open === null) return { owner, open: null };
   const open: Offset[] = [];

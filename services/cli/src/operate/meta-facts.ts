@@ -86,6 +86,12 @@ export async function readMetaFacts(log: Log, signal: AbortSignal): Promise<Meta
   return { ...facts, end };
 }
 
+export interface LivingWorkers {
+  readonly names: ReadonlySet<string>;
+  /** This machine's clock before (below 0) or after the log's, in milliseconds, delivery included; null: no sign came to measure it by. */
+  readonly skewMs: number | null;
+}
+
 /**
  * The workers that live. Times in the log are compared with one another only, since this machine's clock may be wrong:
  * whose last sign lies more than `withinMs` before the newest record is gone; the others are waited for, as their next
@@ -97,13 +103,14 @@ export async function findLiving(
   facts: MetaFacts,
   withinMs: number,
   signal: AbortSignal,
-): Promise<ReadonlySet<string>> {
+): Promise<LivingWorkers> {
   const awaited = new Set(
     [...facts.workers].filter(([, { atMs }]) => facts.newestMs - atMs <= withinMs).map(([name]) => name),
   );
   const living = new Set<string>();
   const untilMs = clock.monoMs() + withinMs;
   let position = facts.end;
+  let skewMs: number | null = null;
   while (awaited.size > 0 && !signal.aborted) {
     const leftMs = untilMs - clock.monoMs();
     if (leftMs <= 0) break;
@@ -112,11 +119,13 @@ export async function findLiving(
     for (const record of batch.records) {
       const key = record.key === null ? '' : decodeText(record.key);
       if (!key.startsWith(WORKER_PREFIX)) continue;
+      const seenMs = clock.wallMs() - record.timestampMs;
+      skewMs = Math.min(skewMs ?? seenMs, seenMs);
       const name = key.slice(WORKER_PREFIX.length);
       awaited.delete(name);
       if (record.value === null) living.delete(name);
       else living.add(name);
     }
   }
-  return living;
+  return { names: living, skewMs };
 }

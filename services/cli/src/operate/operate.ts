@@ -8,6 +8,7 @@ import { runOperation } from './run-operation.ts';
 export interface OperateProcess {
   out(text: string): void;
   err(text: string): void;
+  flushed(): Promise<void>;
   onSignals(onSignal: (signal: NodeJS.Signals) => void): () => void;
   readonly isInteractive: boolean;
 }

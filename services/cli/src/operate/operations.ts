@@ -2,6 +2,7 @@
 
 import type { SessionId } from '@throughline/protocol';
 import type { DecodedId } from './decode-id.ts';
+import type { TailRequest } from './tail.ts';
 
 export const OPERATION_NAMES = [
   'topics apply',
@@ -19,7 +20,9 @@ export type OperationName = (typeof OPERATION_NAMES)[number];
 
 export type Operation =
   | { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean }
+  | { readonly kind: 'doctor'; readonly json: boolean }
   | { readonly kind: 'inspect'; readonly inspected: Inspected }
+  | { readonly kind: 'tail'; readonly request: TailRequest }
   | { readonly kind: 'owners'; readonly json: boolean }
   | { readonly kind: 'epoch-show'; readonly json: boolean }
   | { readonly kind: 'epoch-rotate'; readonly reason: string; readonly isConfirmed: boolean; readonly json: boolean };
@@ -47,8 +50,36 @@ export const COMMAND_OPTIONS = {
   },
   session: {
     placeholder: 'id',
-    help: 'A session id, as Mcp-Session-Id has it: whether the event id is its own.',
-    commands: ['inspect'],
+    help: 'A session id, as Mcp-Session-Id has it: whether the event id is its own; only its records.',
+    commands: ['inspect', 'tail'],
+  },
+  topic: {
+    placeholder: 'topic',
+    help: 'inbound, events, sessions, meta or dead-letter. Default: events.',
+    commands: ['tail'],
+  },
+  partition: {
+    placeholder: 'number',
+    help: 'Only this partition. Default: all, or that of --session.',
+    commands: ['tail'],
+  },
+  from: {
+    placeholder: 'start|end|offset',
+    help: 'Where to begin. Default: end. An offset needs --partition or --session.',
+    commands: ['tail'],
+  },
+  count: {
+    placeholder: 'number',
+    help: 'Ends after so many records.',
+    commands: ['tail'],
+  },
+  once: {
+    help: 'Ends at what is the end now.',
+    commands: ['tail'],
+  },
+  payload: {
+    help: 'Shows what clients and servers say. Without, only keys, headers and sizes.',
+    commands: ['tail'],
   },
   reason: {
     placeholder: 'text',

@@ -5,6 +5,8 @@ import type { Logger } from '@throughline/telemetry';
 export interface OperatorProcess {
   out(text: string): void;
   err(text: string): void;
+  /** Resolves when what was printed was taken, or nobody takes it any more. */
+  flushed(): Promise<void>;
   readonly logger: Logger;
   readonly clock: Clock;
   /** Fires on SIGINT and SIGTERM. */

@@ -1,5 +1,5 @@
 /** The operator's commands beside a running `serve`, on a log file. */
-import { makeScratchFolder, RawClient, startThroughline } from '@throughline/testkit/processes';
+import { makeScratchFolder, RawClient, startThroughline, waitUntil } from '@throughline/testkit/processes';
 import type { ScratchFolder, ThroughlineProcess } from '@throughline/testkit/processes';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -160,6 +160,85 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
     expect(stdout).toMatch(new RegExp(`\n${before} +former .*\n${epoch} +in-force .* a drill\n`));
     const next = await RawClient.connect(serve.url);
     expect(next.sessionId.split('.')[0]).toBe(epoch);
+  });
+
+  it('[CLI-DOCTOR] doctor finds nothing wrong on a healthy log file, and fails where there is none', async () => {
+    const { code, stdout } = await runCli(`doctor --json ${log}`);
+    const { findings } = JSON.parse(stdout) as { findings: { code: string; level: string; why: string }[] };
+    // Other tests here may have rotated the epoch a moment ago.
+    expect(findings.filter(({ level, code: each }) => level !== 'ok' && each !== 'epoch')).toEqual([]);
+    expect(code).toBe(0);
+    expect(findings.map(({ code: each }) => each)).toContain('owners');
+    expect(findings.every(({ why }) => why.length > 20)).toBe(true);
+    const none = await runCli(`doctor --log sqlite:${path.join(folder.path, 'none.db')}`);
+    expect(none).toMatchObject({ code: 1, stdout: expect.stringContaining('there is no log at') as string });
+  });
+
+  it('[CLI-TAIL] prints the records of a session in order, with values only when asked', async () => {
+    const client = await RawClient.connect(serve.url);
+    const answer = await client.callTool(serve.url, 'test_simple_text');
+    const { data } = await answer.until('the result', (item) => item.data.includes('"result"'));
+    const ask = `tail --from start --once --session ${client.sessionId} ${log}`;
+    const plain = await runCli(ask);
+    expect(plain.code).toBe(0);
+    const lines = plain.stdout.trimEnd().split('\n');
+    expect(lines.map((line) => line.split(' ')[2])).toEqual(lines.map(() => client.sessionId.split('.')[4]));
+    expect(lines.at(-1)).toMatch(/^2\S+Z events\/\d@\d+ \S+ message stream=r\d+ owner=\d+ end=1 \d+B$/);
+    expect(plain.stdout).not.toContain('"jsonrpc"');
+    const full = await runCli(`${ask} --payload --json`);
+    const records = full.stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { offset: number; value: string | null });
+    expect(records.at(-1)?.value).toBe(data);
+    expect(records.map(({ offset }) => offset)).toEqual(records.map(({ offset }) => offset).toSorted((a, b) => a - b));
+    const inbound = await runCli(`${ask} --topic inbound --payload --count 1`);
+    expect(inbound.stdout).toMatch(/^\S+ inbound\/\d@\d+ [^\n]*"method":"initialize"[^\n]*\n$/);
+  });
+
+  it('[CLI-TAIL] never prints the secret of a log file', async () => {
+    const { stdout } = await runCli(`tail --topic meta --from start --once --payload ${log}`);
+    const lines = stdout.split('\n').filter((line) => line.includes(' secret/'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toMatch(/ \d+B <redacted>$/);
+  });
+
+  it('[CLI-TAIL] follows what comes until Ctrl-C, and ends with exit code 0', async () => {
+    const stop = new AbortController();
+    let printed = '';
+    const onOut = (text: string): void => {
+      printed += text;
+    };
+    const running = runCli(`tail --topic inbound --json ${log}`, { signal: stop.signal, onOut });
+    const client = await RawClient.connect(serve.url);
+    // When it has begun to follow nobody can tell: what comes after that is printed.
+    await waitUntil('a record', async () => {
+      await client.notify(serve.url, 'notifications/roots/list_changed');
+      return printed.includes('\n');
+    });
+    expect(JSON.parse(printed.split('\n')[0] ?? '')).toMatchObject({
+      topic: 'inbound',
+      valueBytes: expect.any(Number) as number,
+    });
+    stop.abort();
+    expect((await running).code).toBe(0);
+  });
+
+  it('[CLI-TAIL] what cannot be is refused before the log is opened', async () => {
+    for (const [line, problem] of [
+      ['tail --from 7', '--from: an offset is one of a partition'],
+      ['tail --topic event', 'must be one of inbound, events, sessions, meta, dead-letter'],
+      ['tail --count 0', 'must be a whole number from 1 on'],
+      ['tail --session abc', 'is no session id'],
+    ] as const)
+      expect(await runCli(`${line} ${log}`), line).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(problem) as string,
+      });
+    expect(await runCli(`tail --partition 9 ${log}`)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('events has 2 partitions, from 0 on') as string,
+    });
   });
 
   it('[CLI-OPERATE] a command that looks makes no log', async () => {

@@ -25,7 +25,7 @@ const facts: PartitionFacts = {
   owner: { claim: 7, worker: 'w-a', released: false, sinceMs: 1000 },
   voidClaims: [],
   checkpoint: { offset: 38, atMs: 2000 },
-  open: { count: 2, isMore: false, lowest: 25, lowestAtMs: 60_000, offsets: [25, 28] },
+  open: { count: 2, isMore: false, lowest: 25, lowestAtMs: 60_000, mostAttempts: 1, offsets: [25, 28] },
   unreadable: 0,
 };
 const living = new Set(['w-a', 'w-b']);

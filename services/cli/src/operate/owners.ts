@@ -106,6 +106,8 @@ const PARTITION_MS = 20_000;
 export interface Ownership {
   readonly meta: MetaFacts;
   readonly living: ReadonlySet<string>;
+  /** As of `LivingWorkers`. */
+  readonly skewMs: number | null;
   readonly rows: readonly OwnerRow[];
   readonly facts: ReadonlyMap<Partition, PartitionFacts>;
 }
@@ -135,7 +137,7 @@ export async function readOwnership(log: Log, settings: Settings, self: Operator
         }),
       ),
     );
-  const living = await finding;
+  const { names: living, skewMs } = await finding;
   const rows = partitions.map((partition) =>
     describeOwner(partition, known.get(partition) ?? problems.get(partition) ?? 'there is no epoch yet', {
       meta: facts,
@@ -143,7 +145,7 @@ export async function readOwnership(log: Log, settings: Settings, self: Operator
       committed,
     }),
   );
-  return { meta: facts, living, rows, facts: known };
+  return { meta: facts, living, skewMs, rows, facts: known };
 }
 
 export async function runOwners(json: boolean, settings: Settings, self: OperatorProcess): Promise<number> {

@@ -1,7 +1,10 @@
 /** From the words and options of a command line to what an operator's command is asked for. */
+import { parseOffset, TOPICS } from '@throughline/protocol';
+import type { SessionId } from '@throughline/protocol';
 import type { Fault } from '../faults.ts';
 import { decodeId } from './decode-id.ts';
 import type { CommandOptionName, Inspected, Operation, OperationName } from './operations.ts';
+import type { TailRequest } from './tail.ts';
 import { commandOption } from './operations.ts';
 
 /** Undefined: faults say why not. `words` are those behind the command's name. */
@@ -41,10 +44,14 @@ function build(
       return { kind: 'topics', action: 'show', json };
     case 'topics diff':
       return { kind: 'topics', action: 'diff', json };
+    case 'doctor':
+      return { kind: 'doctor', json };
     case 'inspect': {
       const inspected = parseInspected(words[0], options, faults);
       return inspected === undefined ? undefined : { kind: 'inspect', inspected };
     }
+    case 'tail':
+      return { kind: 'tail', request: parseTail(options, faults) };
     case 'owners':
       return { kind: 'owners', json };
     case 'epoch show':
@@ -60,9 +67,53 @@ function build(
         faults.push({ where: '--reason', problem: `has more than ${MAX_REASON} characters.` });
       return { kind: 'epoch-rotate', reason, isConfirmed: options.has('yes'), json };
     }
-    default:
-      return undefined;
   }
+}
+
+function parseTail(options: ReadonlyMap<CommandOptionName, string>, faults: Fault[]): TailRequest {
+  const number = (name: 'partition' | 'count', least: number): number | null => {
+    const text = options.get(name);
+    const value = text === undefined ? null : parseOffset(text);
+    if (text !== undefined && (value === null || value < least))
+      faults.push({ where: `--${name} ${JSON.stringify(text)}`, problem: `must be a whole number from ${least} on.` });
+    return value;
+  };
+  const topicText = options.get('topic') ?? 'events';
+  const topic = TOPICS.find((each) => each === topicText);
+  if (topic === undefined)
+    faults.push({ where: `--topic ${JSON.stringify(topicText)}`, problem: `must be one of ${TOPICS.join(', ')}.` });
+  const fromText = options.get('from') ?? 'end';
+  const from = fromText === 'start' || fromText === 'end' ? fromText : parseOffset(fromText);
+  if (from === null)
+    faults.push({ where: `--from ${JSON.stringify(fromText)}`, problem: 'must be start, end or an offset.' });
+  const session = parseSession(options, faults);
+  const partition = number('partition', 0);
+  const isSingle = topic === 'meta' || topic === 'dead-letter';
+  if (typeof from === 'number' && partition === null && session === null && !isSingle)
+    faults.push({ where: '--from', problem: 'an offset is one of a partition; name it with --partition.' });
+  return {
+    topic: topic ?? 'events',
+    partition,
+    session: session?.id ?? null,
+    from: from ?? 'end',
+    count: number('count', 1),
+    once: options.has('once'),
+    payload: options.has('payload'),
+    json: options.has('json'),
+  };
+}
+
+function parseSession(
+  options: ReadonlyMap<CommandOptionName, string>,
+  faults: Fault[],
+): { readonly text: string; readonly id: SessionId } | null {
+  const text = options.get('session');
+  if (text === undefined) return null;
+  const decoded = decodeId(text);
+  if (decoded.kind === 'session') return { text, id: decoded.id };
+  const why = decoded.kind === 'event' ? 'it is an event id' : decoded.problem;
+  faults.push({ where: '--session', problem: `is no session id: ${why}.` });
+  return null;
 }
 
 function parseInspected(
@@ -85,17 +136,10 @@ function parseInspected(
     });
     return undefined;
   }
-  const sessionText = options.get('session');
-  const session = sessionText === undefined ? null : decodeId(sessionText);
-  if (session !== null && session.kind !== 'session')
-    faults.push({
-      where: '--session',
-      problem: `is no session id: ${session.kind === 'event' ? 'it is an event id' : session.problem}.`,
-    });
   return {
     text,
     decoded,
-    session: session?.kind === 'session' ? { text: sessionText ?? '', id: session.id } : null,
+    session: parseSession(options, faults),
     json: options.has('json'),
   };
 }

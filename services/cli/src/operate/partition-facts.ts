@@ -30,6 +30,8 @@ export interface PartitionFacts {
     readonly isMore: boolean;
     readonly lowest: Offset | null;
     readonly lowestAtMs: number | null;
+    /** How often the one that was started most often was started; more than once: it may have ended its worker. */
+    readonly mostAttempts: number;
     /** The first of them, in order. */
     readonly offsets: readonly Offset[];
   } | null;
@@ -146,6 +148,7 @@ async function countOpen(
     isMore: below < inbound.end,
     lowest,
     lowestAtMs: record?.timestampMs ?? null,
+    mostAttempts: Math.max(0, ...open.map((at) => ledger.get(at)?.attempt ?? 0)),
     offsets: open.sort((a, b) => a - b).slice(0, MOST_LISTED),
   };
 }

@@ -4,9 +4,11 @@ import { describeFailure } from '../describe-failure.ts';
 import type { Settings } from '../settings.ts';
 import type { Operation } from './operations.ts';
 import type { OperatorProcess } from './operator-process.ts';
+import { runDoctor } from './doctor.ts';
 import { runEpochRotate, runEpochShow } from './epoch.ts';
 import { runInspect } from './inspect.ts';
 import { runOwners } from './owners.ts';
+import { runTail } from './tail.ts';
 import { runTopics } from './topics.ts';
 
 /** Resolves with the exit code: 1 if something failed, which is said on stderr; else as the command says. */
@@ -26,8 +28,12 @@ function dispatch(operation: Operation, settings: Settings, self: OperatorProces
   switch (operation.kind) {
     case 'topics':
       return runTopics(operation.action, operation.json, settings, self);
+    case 'doctor':
+      return runDoctor(operation.json, settings, self);
     case 'inspect':
       return runInspect(operation.inspected, settings, self);
+    case 'tail':
+      return runTail(operation.request, settings, self);
     case 'owners':
       return runOwners(operation.json, settings, self);
     case 'epoch-show':

@@ -33,7 +33,7 @@ export async function runTopics(
   return isFine ? 0 : 1;
 }
 
-function planOptions(prefix: string, asked: Settings['log']['topics']): TopicPlanOptions {
+export function planOptions(prefix: string, asked: Settings['log']['topics']): TopicPlanOptions {
   const { partitions, replication, retentionMs, inboundRetentionMs, maxMessageBytes } = asked;
   return {
     prefix,

@@ -77,6 +77,42 @@ export class ByteReader {
     return items;
   }
 
+  // Of the flexible versions.
+
+  unsignedVarint(): number {
+    let value = 0;
+    let scale = 1;
+    for (let index = 0; index < 5; index++) {
+      const byte = this.buffer.readUInt8(this.#take(1));
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      scale *= 128;
+    }
+    throw new RangeError('an unsigned varint of more than five bytes');
+  }
+
+  /** Empty for null. */
+  compactString(): string {
+    return this.raw(Math.max(0, this.unsignedVarint() - 1)).toString('utf8');
+  }
+
+  /** Empty for null. */
+  compactArray<T>(item: () => T): T[] {
+    const items: T[] = [];
+    for (let count = this.unsignedVarint() - 1; count > 0; count--) items.push(item());
+    return items;
+  }
+
+  /** Tagged fields: number → bytes. */
+  tags(): ReadonlyMap<number, Buffer> {
+    const fields = new Map<number, Buffer>();
+    for (let count = this.unsignedVarint(); count > 0; count--) {
+      const tag = this.unsignedVarint();
+      fields.set(tag, this.raw(this.unsignedVarint()));
+    }
+    return fields;
+  }
+
   #take(length: number): number {
     const start = this.at;
     if (length < 0 || start + length > this.buffer.length)
@@ -149,6 +185,13 @@ export class ByteWriter {
 
   bytes(value: Uint8Array): this {
     return this.int32(value.length).raw(value);
+  }
+
+  /** Of the flexible versions. At most 126 bytes, which one byte can count. */
+  compactString(text: string): this {
+    const bytes = Buffer.from(text, 'utf8');
+    if (bytes.length > 126) throw new RangeError('a compact string of more than 126 bytes');
+    return this.int8(bytes.length + 1).raw(bytes);
   }
 
   raw(value: Uint8Array): this {

@@ -1,5 +1,5 @@
 /** ApiVersions, Metadata and the administration of topics. */
-import type { ByteReader } from './bytes.ts';
+import { ByteReader } from './bytes.ts';
 import type { WireCall } from './call.ts';
 import { makeCall } from './call.ts';
 
@@ -17,6 +17,56 @@ export function apiVersionsCall(): WireCall<{ error: number; highest: ReadonlyMa
         highest.set(key, answer.int16());
       });
       return { error, highest };
+    },
+  );
+}
+
+/** `metadata.version` and the like: what a broker could do, and what the cluster agreed on. */
+export interface Feature {
+  readonly name: string;
+  readonly level: number;
+}
+
+export interface BrokerAbilities {
+  readonly error: number;
+  /** Highest version of each request. */
+  readonly highest: ReadonlyMap<number, number>;
+  readonly supported: readonly Feature[];
+  readonly finalized: readonly Feature[];
+}
+
+/** ApiVersions version 3, which tells features too. A broker that does not know it answers with error 35 and nothing else. */
+export function abilitiesCall(): WireCall<BrokerAbilities> {
+  return makeCall(
+    { key: 18, name: 'ApiVersions', version: 3 },
+    (writer) => {
+      // Ends the header of this version; then name and version of the client, and no tagged fields.
+      writer.int8(0).compactString('throughline').compactString('1').int8(0);
+    },
+    (answer) => {
+      const error = answer.int16();
+      const highest = new Map<number, number>();
+      if (error !== 0) return { error, highest, supported: [], finalized: [] };
+      answer.compactArray(() => {
+        const key = answer.int16();
+        answer.int16();
+        highest.set(key, answer.int16());
+        answer.tags();
+      });
+      answer.int32();
+      const features = answer.tags();
+      const readFeatures = (tag: number, hasHighestFirst: boolean): Feature[] => {
+        const bytes = features.get(tag);
+        if (bytes === undefined) return [];
+        const reader = new ByteReader(bytes);
+        return reader.compactArray(() => {
+          const name = reader.compactString();
+          const [first, second] = [reader.int16(), reader.int16()];
+          reader.tags();
+          return { name, level: hasHighestFirst ? first : second };
+        });
+      };
+      return { error, highest, supported: readFeatures(0, false), finalized: readFeatures(2, true) };
     },
   );
 }
@@ -94,6 +144,7 @@ export interface AdminResult {
 }
 
 const TOPIC_RESOURCE = 2;
+const BROKER_RESOURCE = 4;
 const ADMIN_TIMEOUT_MS = 20_000;
 
 /** The throttle time, which is left to the broker, then one result a topic. */
@@ -151,11 +202,24 @@ export function describeTopicsCall(
   topics: readonly string[],
   names: readonly string[] | null,
 ): WireCall<DescribedTopic[]> {
+  return describeCall(TOPIC_RESOURCE, topics, names);
+}
+
+/** DescribeConfigs version 1, of the broker that is asked. */
+export function describeBrokerCall(node: number, names: readonly string[]): WireCall<DescribedTopic[]> {
+  return describeCall(BROKER_RESOURCE, [String(node)], names);
+}
+
+function describeCall(
+  resource: number,
+  topics: readonly string[],
+  names: readonly string[] | null,
+): WireCall<DescribedTopic[]> {
   return makeCall(
     { key: 32, name: 'DescribeConfigs', version: 1 },
     (writer) => {
       writer.array(topics, (topic) => {
-        writer.int8(TOPIC_RESOURCE).string(topic);
+        writer.int8(resource).string(topic);
         if (names === null) writer.int32(-1);
         else writer.array(names, (name) => writer.string(name));
       });

@@ -167,6 +167,44 @@ export function offsetFetchCall(
   );
 }
 
+export interface DescribedGroup {
+  readonly error: number;
+  /** `Stable`, `PreparingRebalance`, `CompletingRebalance`, `Empty`, `Dead`. */
+  readonly state: string;
+  readonly members: readonly {
+    readonly memberId: string;
+    readonly clientId: string;
+    readonly host: string;
+    readonly assignment: Buffer;
+  }[];
+}
+
+/** DescribeGroups version 1, of one group. */
+export function describeGroupCall(group: string): WireCall<DescribedGroup> {
+  return makeCall(
+    { key: 15, name: 'DescribeGroups', version: 1 },
+    (writer) => writer.array([group], (each) => writer.string(each)),
+    (answer) => {
+      answer.int32();
+      const [described] = answer.array(() => {
+        const error = answer.int16();
+        answer.string();
+        const state = answer.string();
+        answer.string();
+        answer.string();
+        const members = answer.array(() => {
+          const member = { memberId: answer.string(), clientId: answer.string(), host: answer.string() };
+          answer.bytes();
+          return { ...member, assignment: answer.bytes() };
+        });
+        return { error, state, members };
+      });
+      if (described === undefined) throw new RangeError('a DescribeGroups answer without a group');
+      return described;
+    },
+  );
+}
+
 /** What a member says when it joins: version 0 of the consumer protocol, with data of our own. */
 export function encodeSubscription(topic: string, userData: Uint8Array): Buffer {
   return new ByteWriter().int16(0).int32(1).string(topic).bytes(userData).done();

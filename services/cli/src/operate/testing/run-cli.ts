@@ -43,6 +43,7 @@ export async function runCli(line: string | readonly string[], options: CliOptio
       operate(operation, settings, {
         out,
         err,
+        flushed: () => Promise.resolve(),
         isInteractive: false,
         onSignals(onSignal) {
           const stop = (): void => {

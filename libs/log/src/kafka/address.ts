@@ -1,0 +1,5 @@
+/** Where a broker listens. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
