@@ -13,13 +13,14 @@ make_root() {
   cp -L /lib64/ld-linux-x86-64.so.2 "$R/lib64/" 2>/dev/null || true
 }
 
-# R FILE...: every library that bash and the files name, and those of the name service, which are loaded later.
+# R FILE...: every library that bash and the files name, and those that are loaded later: by the name service, and by
+# libraries inside of jars (zstd).
 copy_libraries() {
   local R=$1 lib folder; shift
   folder=$(dirname "$(ldd /bin/bash | grep -oE '/[^ ]*/libc\.so\.6')")
   {
     ldd /bin/bash; ldd "$@" 2>/dev/null
-    for lib in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2 libstdc++.so.6 libgcc_s.so.1; do echo "$folder/$lib"; done
+    for lib in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2 libstdc++.so.6 libgcc_s.so.1 libpthread.so.0 libdl.so.2 librt.so.1; do echo "$folder/$lib"; done
   } | grep -oE '/(usr/)?lib[^ :]*\.so[^ :]*' | grep -v "^$R" | sort -u | while read -r lib; do
     [ -e "$lib" ] || continue
     mkdir -p "$R$(dirname "$lib")"; cp -L "$lib" "$R$lib"

@@ -2,7 +2,6 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { describeLogConformance } from '../conformance/index.ts';
 import type { Log } from '../port.ts';
 import { systemClock } from '../system.ts';
-import type { KafkaLog } from './index.ts';
 import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
 
