@@ -173,9 +173,9 @@ export const MUTANTS: readonly Mutant[] = [
     overrides: { partitions: 1, gateway: SMALL_CACHE },
     edits: [
       {
-        file: 'libs/tail/src/partition-tail.ts',
-        from: "if ('unreadable' in event || event.key !== this.key) continue;",
-        to: "if ('unreadable' in event) continue;",
+        file: 'libs/tail/src/catch-up-chunks.ts',
+        from: 'const events = this.#byKey.get(key) ?? [];',
+        to: 'const events = [...this.#byKey.values()].flat().sort((a, b) => a.event.offset - b.event.offset); void key;',
       },
     ],
   },
