@@ -50,6 +50,7 @@ interface Seat {
 
 const PROTOCOL = 'throughline-sticky';
 const ANSWER_MS = 5000;
+const LEAST_ANSWER_MS = 1000;
 const LEAVE_MS = 2000;
 const FIRST_SEAT_MS = 30_000;
 const RETRY_MS = 250;
@@ -67,6 +68,8 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   const { clock, map, topic } = context;
   const { group, member } = options;
   const heartbeatMs = Math.max(50, Math.min(1000, Math.floor(context.sessionTimeoutMs / 10)));
+  // A coordinator that stands still has to be left, and its successor found, before that one gives the seat up.
+  const answerMs = Math.min(ANSWER_MS, Math.max(LEAST_ANSWER_MS, Math.floor(context.sessionTimeoutMs / 3)));
   const life = new AbortController();
   let connection: BrokerConnection | null = null;
   let seat: Seat = { group, memberId: '', generation: -1 };
@@ -84,7 +87,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
 
   const toCoordinator = async (): Promise<BrokerConnection> => {
     if (connection !== null) return connection;
-    const found = await map.callAny(findCoordinatorCall(group), ANSWER_MS);
+    const found = await map.callAny(findCoordinatorCall(group), answerMs);
     if (found.error !== 0) throw brokerFailure(`FindCoordinator of ${group}`, found.error, needs);
     if (life.signal.aborted) throw new KafkaFailure('closed', 'the member has left');
     connection = context.open(found);
@@ -139,7 +142,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   const keepSeat = async (): Promise<void> => {
     while (await sleep(clock, heartbeatMs, life.signal)) {
       const coordinator = await toCoordinator();
-      const { error } = await coordinator.call(heartbeatCall(seat), ANSWER_MS);
+      const { error } = await coordinator.call(heartbeatCall(seat), answerMs);
       if (error !== 0) throw brokerFailure(`Heartbeat ${group}`, error, needs);
     }
   };
