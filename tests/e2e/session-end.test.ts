@@ -80,7 +80,8 @@ it('[E2E-RESTART] after kill -9 and a restart on the same log restored sessions 
   const ended = await RawClient.connect(`${former.url}/ended`);
   const listening = await restored.listen(`${former.url}/restored`);
   const { id: heard = '' } = await listening.until('an id', ({ id }) => id !== undefined);
-  const idempotent = await restored.callTool(`${former.url}/restored`, 'count_idempotent', { file, id: 'a', ms: 400 });
+  // Long enough to be in mid-call when the kill comes, however busy the machine is.
+  const idempotent = await restored.callTool(`${former.url}/restored`, 'count_idempotent', { file, id: 'a', ms: 3000 });
   const effect = await restored.callTool(`${former.url}/restored`, 'count_effect', { file, id: 'b', ms: 60_000 });
   const lost = await ended.callTool(`${former.url}/ended`, 'countdown', { from: 5000, intervalMs: 10 });
   await lost.until('a step', ({ data }) => data.includes('"progress":3,'));

@@ -1,7 +1,7 @@
 import { anchorChecksum } from '@throughline/protocol';
 import type { LogRecord } from '@throughline/protocol';
 import { describe, expect, it } from 'vitest';
-import { compareWithMark, joinMarks } from './history-mark.ts';
+import { compareWithMark, joinMarks, worstFinding } from './history-mark.ts';
 
 const record = (offset: number, timestampMs = 5): LogRecord => ({
   offset,
@@ -21,7 +21,7 @@ describe('marks', () => {
     ['a log made anew', { start: 0, end: 0 }, null, 'behind'],
     ['another record at the anchor', { start: 0, end: 10 }, record(7, 6), 'differs'],
     ['the first record behind the anchor', { start: 0, end: 10 }, record(8), 'differs'],
-    ['nothing at the anchor', { start: 0, end: 10 }, null, 'differs'],
+    ['nothing read though the log is said to go on', { start: 0, end: 10 }, null, 'behind'],
     ['an anchor that retention took', { start: 8, end: 10 }, record(8), 'holds'],
     ['everything taken by retention', { start: 10, end: 10 }, null, 'holds'],
   ] as const)('[EPO-MARK] %s: %o', (_, bounds, first, finding) => {
@@ -31,6 +31,12 @@ describe('marks', () => {
   it('[EPO-MARK] without an anchor the end alone counts', () => {
     expect(compareWithMark({ end: 10, anchor: null }, { start: 0, end: 10 }, null)).toBe('holds');
     expect(compareWithMark({ end: 10, anchor: null }, { start: 0, end: 9 }, null)).toBe('behind');
+  });
+
+  it('[EPO-MARK] of several findings the one counts that says most against the log', () => {
+    expect(worstFinding([])).toBe('holds');
+    expect(worstFinding(['holds', 'behind'])).toBe('behind');
+    expect(worstFinding(['holds', 'differs', 'behind'])).toBe('differs');
   });
 
   it('[EPO-MARK] of two marks the higher end counts, and the anchor that is newer', () => {

@@ -5,7 +5,7 @@ import type { HistoryMark, LogRecord, Offset } from '@throughline/protocol';
 /**
  * - `holds`: the log is what the mark says, as far as that can be seen.
  * - `behind`: it ends before what was acknowledged. Views lag, so this is a suspicion.
- * - `differs`: where the anchor was there is another record, or none.
+ * - `differs`: where the anchor was there is another record, or it is missing before one that is there.
  */
 export type MarkFinding = 'holds' | 'behind' | 'differs';
 
@@ -22,7 +22,16 @@ export function compareWithMark(
   const { anchor } = mark;
   // Retention takes anchors away; that is no break.
   if (anchor === null || anchor.offset < bounds.start) return 'holds';
-  return first?.offset === anchor.offset && anchorChecksum(first) === anchor.check ? 'holds' : 'differs';
+  // Nothing was read where the log is said to go on: the two looks were answered by brokers that know differently much.
+  if (first === null) return 'behind';
+  return first.offset === anchor.offset && anchorChecksum(first) === anchor.check ? 'holds' : 'differs';
+}
+
+const BADNESS = { holds: 0, behind: 1, differs: 2 } as const satisfies Record<MarkFinding, number>;
+
+/** Of several findings the one that says most against the log. */
+export function worstFinding(findings: readonly MarkFinding[]): MarkFinding {
+  return findings.reduce((worst, each) => (BADNESS[each] > BADNESS[worst] ? each : worst), 'holds');
 }
 
 /** What two marks of one partition and epoch say together. */

@@ -3,7 +3,7 @@ export type { OwnerState, Verdict } from './claims.ts';
 export { foldEpoch, provesBreak } from './epoch-fold.ts';
 export { beginsAtSessionStart, foldStandalone, follow, NO_STANDALONE_HISTORY, startFollowing } from './follow.ts';
 export type { Following, FollowStep, StandaloneHistory } from './follow.ts';
-export { compareWithMark, joinMarks } from './history-mark.ts';
+export { compareWithMark, worstFinding, joinMarks } from './history-mark.ts';
 export type { MarkFinding } from './history-mark.ts';
 export { nextNumbering, startNumbering } from './numbering.ts';
 export type { Numbering } from './numbering.ts';

@@ -108,6 +108,47 @@ describe('the guard of the history', () => {
     expect(second.meta.epochs()).toMatchObject([{}, { reason: 'inbound/0: another record stands where one was read' }]);
   });
 
+  it('[GRD-DIFFERS] a newer mark of others does not hide that what this process read is gone', async () => {
+    const { time, store, join, log } = createWorld();
+    const [reader, writer] = [await join('a'), await join('b')];
+    for (const text of ['a', 'b', 'c']) await log.append(EVENTS, [plain(text)]);
+    const { records } = await log.read(EVENTS, 0);
+    reader.guard.noteRead(reader.epoch, EVENTS, records[2]!, 3);
+    store.controls.truncate(EVENTS, 1);
+    for (const text of ['x', 'y', 'z', 'z']) await log.append(EVENTS, [plain(text)]);
+    const regrown = await log.read(EVENTS, 4);
+    writer.guard.noteRead(writer.epoch, EVENTS, regrown.records[0]!, 5);
+    await writer.meta.tellMarks(writer.epoch, [[EVENTS, writer.guard.mark(EVENTS)!]]);
+    await time.advance(1);
+    reader.guard.suspect(reader.epoch, EVENTS, 3);
+    await time.advance(5000);
+    expect(reader.meta.epochs()).toMatchObject([{}, { reason: 'events/0: another record stands where one was read' }]);
+  });
+
+  it('[GRD-SUSPECT] an empty read of a broker that knows less, behind the ack of a probe, rotates nothing', async () => {
+    const { time, join, told } = createWorld();
+    let isBehind = false;
+    const { guard, meta, log, epoch } = await join('a', (own) => ({
+      ...own,
+      async read(from, position, options) {
+        const batch = await own.read(from, position, options);
+        const isLook = isBehind && from.topic === 'events' && options?.maxBytes === 1;
+        return isLook ? { records: [], next: position, bounds: { ...batch.bounds, end: position } } : batch;
+      },
+    }));
+    for (const text of ['a', 'b', 'c']) await log.append(EVENTS, [plain(text)]);
+    const { records } = await log.read(EVENTS, 0);
+    guard.noteRead(epoch, EVENTS, records[2]!, 3);
+    isBehind = true;
+    guard.suspect(epoch, EVENTS, 3);
+    await time.advance(5000);
+    expect(meta.epochs()).toHaveLength(1);
+    isBehind = false;
+    await time.advance(2000);
+    expect(await time.run(guard.trusts(0, OPEN))).toBe(true);
+    expect(told.at(-1)).toBe('the history of the log holds');
+  });
+
   it('[GRD-SUSPECT] a view that lags is a suspicion that a probe removes, and rotates nothing', async () => {
     const { time, join, told, types } = createWorld();
     let isLagging = false;
@@ -170,6 +211,41 @@ describe('the guard of the history', () => {
     expect(await guard.append(EVENTS, [plain('d')])).toMatchObject({ offsets: [0] });
     await time.advance(5000);
     expect(meta.epochs()).toHaveLength(2);
+  });
+
+  it('[GRD-EPOCH] a look that began before another process rotated says nothing about the new epoch', async () => {
+    const { time, store, join, log, types } = createWorld();
+    const held: (() => void)[] = [];
+    let isSlow = false;
+    const { guard, meta, epoch } = await join('a', (own) => ({
+      ...own,
+      async bounds(of) {
+        if (isSlow && of.topic === 'events') await new Promise<void>((resolve) => held.push(resolve));
+        return await own.bounds(of);
+      },
+    }));
+    for (const text of ['a', 'b', 'c']) await log.append(EVENTS, [plain(text)]);
+    const { records } = await log.read(EVENTS, 0);
+    guard.noteRead(epoch, EVENTS, records[2]!, 3);
+    store.controls.truncate(EVENTS, 1);
+    for (const text of ['x', 'y', 'z']) await log.append(EVENTS, [plain(text)]);
+    isSlow = true;
+    guard.suspect(epoch, EVENTS, 3);
+    await time.advance(10);
+    // Two looks, then the one behind the ack of the probe: that one is under way when the other's epoch comes.
+    for (const pauseMs of [400, 10]) {
+      held.shift()?.();
+      await time.advance(pauseMs);
+    }
+    expect(types('events').at(-1)).toBe('history.probe');
+    expect(held).toHaveLength(1);
+    await time.run(meta.proposeEpoch(time.random, epoch, 'proved by another process'));
+    await time.advance(10);
+    isSlow = false;
+    held.shift()?.();
+    await time.advance(10_000);
+    expect(meta.epochs()).toMatchObject([{}, { reason: 'proved by another process' }]);
+    expect(guard.isBroken()).toBe(false);
   });
 
   it('[GRD-LOOK] a log that does not answer is waited for; a caller that gives up is told so', async () => {

@@ -4,7 +4,7 @@
  * acknowledged or read in this epoch, or a record that still differs on the leader that has just acknowledged. On proof a
  * new epoch is proposed, and nothing is to be served until it is in force. SPEC: GRD-*.
  */
-import { compareWithMark, joinMarks, provesBreak } from '@throughline/history';
+import { compareWithMark, joinMarks, provesBreak, worstFinding } from '@throughline/history';
 import type { MarkFinding } from '@throughline/history';
 import { abortable, deadline, LogError, sleep } from '@throughline/log';
 import type { Appended, Clock, Log, PartitionRef, Random } from '@throughline/log';
@@ -91,12 +91,14 @@ export class HistoryGuard {
 
   /** What this process and the marks say together; `null` if nothing is known. */
   mark(of: GuardedRef): HistoryMark | null {
+    return joinMarks(this.#options.meta.mark(this.#epoch, of), this.#ownMark(of));
+  }
+
+  #ownMark(of: GuardedRef): HistoryMark | null {
     const known = this.#known.get(nameOf(of));
-    const told = this.#options.meta.mark(this.#epoch, of);
-    if (known === undefined) return told;
+    if (known === undefined) return null;
     const { end, last } = known;
-    const isNews = last !== null && last.offset >= (told?.anchor?.offset ?? 0);
-    return joinMarks(told, { end, anchor: isNews ? { offset: last.offset, check: anchorChecksum(last) } : null });
+    return { end, anchor: last === null ? null : { offset: last.offset, check: anchorChecksum(last) } };
   }
 
   /** `Log.append`, judged when its ack comes, however late. Errors: those of `Log.append`; `LOG_UNAVAILABLE` if its ack is proof, or there was proof before. */
@@ -109,7 +111,7 @@ export class HistoryGuard {
     const first = appended.offsets[0];
     if (first === undefined || epoch !== this.#epoch) return appended;
     if (provesBreak(first, highest)) {
-      this.#break(to, `acknowledged ${first} at or below ${highest}`);
+      this.#break(to, epoch, `acknowledged ${first} at or below ${highest}`);
       throw new LogError('LOG_UNAVAILABLE', 'the history of the log broke');
     }
     this.noteRead(epoch, to, null, (appended.offsets.at(-1) ?? first) + 1);
@@ -211,7 +213,7 @@ export class HistoryGuard {
             partition,
             finding,
           });
-        } else if (await this.#probe(of)) return false;
+        } else if (await this.#probe(of, epoch)) return false;
       } catch (error) {
         if (this.#isOver(epoch)) return false;
         logger.warn('the history of the log cannot be looked at; trying again', {
@@ -226,11 +228,11 @@ export class HistoryGuard {
   }
 
   /** Whether an append to the partition proves that its history broke. Errors: those of `Log.append` and `Log.read`. */
-  async #probe(of: GuardedRef): Promise<boolean> {
+  async #probe(of: GuardedRef, epoch: Epoch): Promise<boolean> {
     const type = of.topic === 'inbound' ? INBOUND_TYPE.probe : EVENT_TYPE.probe;
     await this.append(of, [makeRecord(type, null, null, {})]);
-    if ((await this.#compare(of)) !== 'differs') return false;
-    this.#break(of, 'another record stands where one was read');
+    if ((await this.#compare(of)) !== 'differs' || this.#isOver(epoch)) return false;
+    this.#break(of, epoch, 'another record stands where one was read');
     return true;
   }
 
@@ -238,13 +240,19 @@ export class HistoryGuard {
     const { log, clock } = this.#options;
     // Before the look: what is learnt during it may lie behind what is seen.
     const epoch = this.#epoch;
-    const mark = this.mark(of);
+    // Each by itself: a newer anchor that others have told would hide that what this process read is gone.
+    const marks = [this.#options.meta.mark(epoch, of), this.#ownMark(of)].filter((mark) => mark !== null);
     const limit = deadline(clock, LOOK_MS, this.#stop.signal);
     try {
       const bounds = await abortable(log.bounds(of), limit.signal);
-      const isHeld = mark?.anchor != null && mark.anchor.offset >= bounds.start && mark.anchor.offset < bounds.end;
-      const read = isHeld ? await log.read(of, mark.anchor.offset, { maxBytes: 1, signal: limit.signal }) : null;
-      const finding = mark === null ? 'holds' : compareWithMark(mark, bounds, read?.records[0] ?? null);
+      const findings: MarkFinding[] = [];
+      for (const mark of marks) {
+        const { anchor } = mark;
+        const isHeld = anchor !== null && anchor.offset >= bounds.start && anchor.offset < bounds.end;
+        const read = isHeld ? await log.read(of, anchor.offset, { maxBytes: 1, signal: limit.signal }) : null;
+        findings.push(compareWithMark(mark, bounds, read?.records[0] ?? null));
+      }
+      const finding = worstFinding(findings);
       if (finding === 'holds') this.noteRead(epoch, of, null, bounds.end);
       return finding;
     } finally {
@@ -252,8 +260,9 @@ export class HistoryGuard {
     }
   }
 
-  #break({ topic, partition }: GuardedRef, proof: string): void {
-    if (this.#isBroken) return;
+  /** @param epoch the one whose history the proof is about. */
+  #break({ topic, partition }: GuardedRef, epoch: Epoch, proof: string): void {
+    if (this.#isBroken || epoch !== this.#epoch) return;
     this.#isBroken = true;
     this.#wake();
     const { logger, onCount } = this.#options;
@@ -262,9 +271,9 @@ export class HistoryGuard {
       topic,
       partition,
       proof,
-      epoch: this.#epoch,
+      epoch,
     });
-    void this.#propose(this.#epoch, `${topic}/${partition}: ${proof}`);
+    void this.#propose(epoch, `${topic}/${partition}: ${proof}`);
   }
 
   /** Proposes until the epoch is another: a candidate that comes too late is void by itself. */

@@ -32,6 +32,8 @@ const MAX_AGE_MS = 30_000;
 interface Leaders {
   readonly atMs: number;
   readonly of: readonly (number | null)[];
+  /** Rise with each election; -1: not told. */
+  readonly epochs: readonly number[];
   isStale: boolean;
 }
 
@@ -53,6 +55,7 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
   const open = new Set<Shared>();
   let current: Shared | null = null;
   let turn = 0;
+  const turns = new Map<string, number>();
 
   const retire = (shared: Shared): void => {
     shared.isRetired = true;
@@ -62,11 +65,11 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
   };
 
   /** The one in use is given up; who waits for an answer on it still gets it. */
-  const nextConnection = (): Shared => {
+  const nextConnection = (place = turn++): Shared => {
     if (current !== null) retire(current);
     const known = [...nodes.values()];
     const all = [...seeds, ...known.filter((a) => !seeds.some((b) => a.host === b.host && a.port === b.port))];
-    const address = all[turn++ % all.length];
+    const address = all[place % all.length];
     if (address === undefined) throw new TypeError('no brokers');
     current = { connection: openConnection(options, address, courtesy), users: 0, isRetired: false };
     open.add(current);
@@ -98,9 +101,17 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
     controllerNode = answer.controller;
     for (const { error, name, partitions } of answer.topics) {
       if (error !== 0 && partitions.length === 0) continue;
+      const known = topics.get(name);
       const of: (number | null)[] = [];
-      for (const { partition, leader } of partitions) of[partition] = leader >= 0 ? leader : null;
-      topics.set(name, { atMs: clock.monoMs(), of, isStale: false });
+      const epochs: number[] = [];
+      for (const { partition, leader, leaderEpoch } of partitions) {
+        // Said by a broker that is cut off from the cluster. A topic that was made anew begins at 0 again, but then its
+        // former leader refuses, and what is known of it is stale.
+        const isOld = known?.isStale === false && leaderEpoch >= 0 && leaderEpoch < (known.epochs[partition] ?? -1);
+        of[partition] = isOld ? (known.of[partition] ?? null) : leader >= 0 ? leader : null;
+        epochs[partition] = isOld ? (known.epochs[partition] ?? -1) : leaderEpoch;
+      }
+      topics.set(name, { atMs: clock.monoMs(), of, epochs, isStale: false });
     }
     return answer;
   };
@@ -113,8 +124,11 @@ export function createClusterMap(options: KafkaClientOptions, courtesy?: Courtes
       if (known !== undefined) {
         const ageMs = clock.monoMs() - known.atMs;
         if (ageMs < LEAST_AGE_MS) await sleep(clock, LEAST_AGE_MS - ageMs, closing.signal);
-        // Another broker: one that is cut off from the cluster would say for ever what it said last.
-        nextConnection();
+        // Another broker: one that is cut off from the cluster would say for ever what it said last. Each topic goes round
+        // by itself: with one turn for all, as many topics as brokers would ask the same one each time.
+        const place = (turns.get(topic) ?? turn) + 1;
+        turns.set(topic, place);
+        nextConnection(place);
       }
       const answer = await metadata([topic]);
       const denied = answer.topics.find(({ name, error }) => name === topic && isDenial(error));

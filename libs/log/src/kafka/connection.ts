@@ -165,12 +165,23 @@ export function openConnection(
     if (isDestroyed) throw new KafkaFailure('closed', 'the connection is closed');
     let wasSent = false;
     let isLate = false;
+    let giveUp = (): void => undefined;
+    const late = new Promise<never>((_resolve, reject) => {
+      giveUp = () => {
+        reject(new Error('late'));
+      };
+    });
+    late.catch(() => undefined);
     const cancel = clock.setTimer(timeoutMs, () => {
       isLate = true;
       drop();
+      giveUp();
     });
     try {
-      const connection = await connect();
+      const connecting = connect();
+      // A login may wait for whoever gives tokens, which closing the socket does not end.
+      connecting.catch(() => undefined);
+      const connection = await Promise.race([connecting, late]);
       wasSent = true;
       return await send(connection, call, noteThrottle);
     } catch (error) {

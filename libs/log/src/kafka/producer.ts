@@ -90,6 +90,8 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
     let isInDoubt = false;
     let attempts = 0;
     let pauseMs: number = RETRY_MS.first;
+    /** What is told in the end: the newest failure that is not merely what another one led to. */
+    let cause: unknown = null;
     for (;;) {
       try {
         const address = await map.leaderOf(topic, partition);
@@ -114,10 +116,11 @@ export function makeProducer(context: ProducerContext): { readonly lane: Produce
         return { baseOffset, timestampMs: appendTimeMs >= 0 ? appendTimeMs : timestampMs };
       } catch (error) {
         isInDoubt ||= mayBeStored(error);
+        if (cause === null || !isConsequence(error)) cause = error;
         const isOver = clock.monoMs() + pauseMs >= untilMs || life.signal.aborted;
-        if (!isPassing(error) || isOver) throw giveUp(error, isInDoubt);
+        if (!isPassing(error) || isOver) throw giveUp(cause, isInDoubt);
         map.forget(topic);
-        if (!(await sleep(clock, pauseMs, life.signal))) throw giveUp(error, isInDoubt);
+        if (!(await sleep(clock, pauseMs, life.signal))) throw giveUp(cause, isInDoubt);
         pauseMs = Math.min(pauseMs * 2, RETRY_MS.most);
       }
     }
@@ -157,6 +160,13 @@ const NOT_STORED_FAULT = KAFKA_ERRORS.POLICY_VIOLATION;
 function mayBeStored(error: unknown): boolean {
   if (!(error instanceof KafkaFailure)) return true;
   return error.kind === 'broker' ? error.wasSent && !NOT_STORED.has(error.brokerError) : error.wasSent;
+}
+
+/** A leader that is not found, or an answer that is late, says less than the failure before it. */
+function isConsequence(error: unknown): boolean {
+  return (
+    error instanceof KafkaFailure && (error.kind === 'no-leader' || error.kind === 'timeout' || error.kind === 'closed')
+  );
 }
 
 function giveUp(error: unknown, isInDoubt: boolean): LogError {

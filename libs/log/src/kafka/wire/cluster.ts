@@ -82,6 +82,8 @@ export interface TopicMetadata {
     readonly leader: number;
     readonly replicas: readonly number[];
     readonly inSync: readonly number[];
+    /** Rises with each election. */
+    readonly leaderEpoch: number;
   }[];
 }
 
