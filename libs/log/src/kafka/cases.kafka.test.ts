@@ -276,6 +276,8 @@ describe.skipIf(brokers === null)('kafka', () => {
         await (ends ? transaction.commit() : transaction.abort());
       }
       await producer.disconnect();
+      // The coordinator answers before its marker is in the log.
+      await eventually(systemClock, 'both markers', async () => (await log.bounds(EVENTS)).end === from + 4);
       const { offsets } = await log.append(EVENTS, [textRecord('after')]);
       // Two records, two markers.
       expect(offsets[0]).toBe(from + 4);
