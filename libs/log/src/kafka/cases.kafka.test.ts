@@ -448,6 +448,16 @@ describe.skipIf(brokers === null)('kafka', () => {
     });
   });
 
+  it('[KAFKA-GROUP] a session timeout that the brokers do not take is told at once, with what they take', async () => {
+    const log = await bench.open({ sessionTimeoutMs: 400 });
+    const startedMs = systemClock.monoMs();
+    await expect(log.join({ group: 'hasty', member: 'a', onChange: () => undefined })).rejects.toMatchObject({
+      code: 'LOG_INCOMPATIBLE',
+      message: expect.stringMatching(/400 ms \(--lease\).*group\.min\.session\.timeout\.ms/) as string,
+    });
+    expect(systemClock.monoMs() - startedMs).toBeLessThan(20_000);
+  });
+
   it('[KAFKA-LANES] a connection serves one purpose: waiting readers hold up neither appends nor other reads', async () => {
     const log = await bench.open();
     const ends = await Promise.all([0, 1, 2, 3].map((partition) => endOf(log, { topic: 'inbound', partition })));

@@ -18,6 +18,13 @@ describe('connectionHint', () => {
     expect(connectionHint(failure(code), {})).toMatch(hint);
   });
 
+  it('[KAFKA-HINT] at an address that the user gave nothing is said of what brokers tell', () => {
+    expect(connectionHint(failure('ECONNREFUSED'), {}, true)).toBe(
+      '; nothing listens there: check that the broker runs, and the port',
+    );
+    expect(connectionHint(failure('ENOTFOUND'), {}, true)).toMatch(/check how the broker is called/);
+  });
+
   it('[KAFKA-HINT] a connection that is closed without a word: what the listener may want is what is not spoken', () => {
     const closed = failure();
     expect(connectionHint(closed, {})).toBe('; the listener may want TLS or SASL');

@@ -9,8 +9,12 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
 ]);
 
-/** Begins with `; `, or is empty. */
-export function connectionHint(error: unknown, { ssl, sasl }: Pick<KafkaClientOptions, 'ssl' | 'sasl'>): string {
+/** Begins with `; `, or is empty. `isNamed`: the address is one that the user gave, not one that a broker told. */
+export function connectionHint(
+  error: unknown,
+  { ssl, sasl }: Pick<KafkaClientOptions, 'ssl' | 'sasl'>,
+  isNamed = false,
+): string {
   const code = codeOf(error);
   const hasTls = ssl !== undefined && ssl !== false;
   if (UNTRUSTED.has(code)) return '; give the CA that signed the certificate of the brokers';
@@ -24,10 +28,12 @@ export function connectionHint(error: unknown, { ssl, sasl }: Pick<KafkaClientOp
       return '; the listener does not speak TLS, or not this version of it';
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
+      if (isNamed) return '; the name has no address here: check how the broker is called';
       return '; the name has no address here: brokers say how they are reached in advertised.listeners';
     case 'ECONNREFUSED':
     case 'EHOSTUNREACH':
     case 'ENETUNREACH':
+      if (isNamed) return '; nothing listens there: check that the broker runs, and the port';
       return '; nothing listens there: brokers say how they are reached in advertised.listeners';
     // The broker says nothing more to what it does not expect.
     case '':

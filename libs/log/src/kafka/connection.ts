@@ -196,7 +196,7 @@ export function openConnection(
       if (error instanceof KafkaFailure) throw error;
       throw new KafkaFailure(
         error instanceof RangeError ? 'answer' : 'connection',
-        `${where}, ${call.apiName}: ${textOf(error)}${connectionHint(error, options)}`,
+        `${where}, ${call.apiName}: ${textOf(error)}${connectionHint(error, options, options.brokers.includes(where))}`,
         { wasSent, cause: error },
       );
     } finally {

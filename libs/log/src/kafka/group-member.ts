@@ -56,6 +56,7 @@ const FIRST_SEAT_MS = 30_000;
 const RETRY_MS = 250;
 /** After a failure that does not pass by itself. */
 const REFUSED_RETRY_MS = 5000;
+const TELL_AGAIN_MS = 30_000;
 
 export interface GroupHandle {
   readonly membership: Membership;
@@ -147,6 +148,19 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
     }
   };
 
+  let told = { text: '', atMs: -Infinity };
+  /** What stays the same is told once, and now and then again. */
+  const tellFailure = (error: unknown, level: 'warn' | 'error'): void => {
+    const text = error instanceof Error ? error.message : String(error);
+    if (text === told.text && clock.monoMs() - told.atMs < TELL_AGAIN_MS) return;
+    told = { text, atMs: clock.monoMs() };
+    context.onLog({
+      level,
+      message: 'the seat in the group was lost, or not given; trying again',
+      fields: { group, member, error: text },
+    });
+  };
+
   const run = async (): Promise<void> => {
     while (!life.signal.aborted) {
       try {
@@ -161,13 +175,19 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
         const isForgotten = code === KAFKA_ERRORS.UNKNOWN_MEMBER_ID || code === KAFKA_ERRORS.ILLEGAL_GENERATION;
         if (isForgotten) seat = { group, memberId: '', generation: -1 };
         else disconnect();
-        context.onLog({
-          level: isForgotten || isPassing(error) ? 'warn' : 'error',
-          message: 'the seat in the group is taken again',
-          fields: { group, member, error: error instanceof Error ? error.message : String(error) },
-        });
-        const isRefused = isRefusal(error);
-        if (isRefused) onRefusal?.(toLogError(error));
+        tellFailure(error, isForgotten || isPassing(error) ? 'warn' : 'error');
+        const isTooShort = code === KAFKA_ERRORS.INVALID_SESSION_TIMEOUT;
+        if (isTooShort)
+          onRefusal?.(
+            new LogError(
+              'LOG_INCOMPATIBLE',
+              `the brokers take no session timeout of ${context.sessionTimeoutMs} ms (--lease): 6 s to 30 min, unless group.min.session.timeout.ms and group.max.session.timeout.ms say otherwise`,
+              {},
+              error,
+            ),
+          );
+        else if (isRefusal(error)) onRefusal?.(toLogError(error));
+        const isRefused = isTooShort || isRefusal(error);
         await sleep(clock, isRefused ? REFUSED_RETRY_MS : RETRY_MS, life.signal);
       }
     }

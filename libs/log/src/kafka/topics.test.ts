@@ -126,8 +126,8 @@ describe('topics', () => {
     const week = { 'retention.ms': String(7 * DAY_MS), 'segment.ms': String((7 * DAY_MS) / 8) };
     expect(decideTopics(planTopics(), statesWith(events, {}, week))).toEqual([]);
     expect(decideTopics(planTopics({ retentionMs: DAY_MS }), statesWith(events, {}, week))).toEqual([
+      // Its segments stay as well: they are those of the retention that holds.
       { kind: 'refused', topic: events, reason: expect.stringContaining('retention.ms is 604800000') as string },
-      { kind: 'set', topic: events, setting: 'segment.ms', from: '75600000', to: '10800000' },
     ]);
     expect(decideTopics(planTopics(), statesWith(events, {}, { 'max.message.bytes': '99999999' }))).toEqual([]);
     expect(decideTopics(planTopics(), statesWith(events, { replication: 1 }, { 'min.insync.replicas': '1' }))).toEqual(

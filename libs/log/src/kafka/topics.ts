@@ -75,7 +75,13 @@ export function decideTopics(plans: readonly TopicPlan[], states: ReadonlyMap<st
         topic,
         reason: `has ${state.replication} replicas, not ${replication}; move it with kafka-reassign-partitions`,
       });
+    // Segments go by the retention that really holds: shorter ones for the same time are only more files.
+    const heldMs = state.settings.get('retention.ms') ?? '';
+    const wantedMs = plan.settings.get('retention.ms') ?? heldMs;
+    const keepsRetention =
+      !isEnough('retention.ms', wantedMs, state, asked) && refusalToSet('retention.ms', heldMs, wantedMs) !== null;
     for (const [setting, wanted] of plan.settings) {
+      if (setting === 'segment.ms' && keepsRetention) continue;
       const from = state.settings.get(setting) ?? '';
       // What the topic has decides: with one replica, two in sync could never be.
       const to = setting === 'min.insync.replicas' ? String(leastInSync(state.replication)) : wanted;
