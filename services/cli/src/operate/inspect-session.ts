@@ -156,16 +156,19 @@ const STATES: { readonly [S in DescribedSession['state']]: string } = {
   'no-partition': 'names a partition that this log does not have',
 };
 
+const LIVES_UNCHECKED = 'has not ended; whether requests are served depends on the signature';
+
 const MACS: { readonly [S in DescribedSession['mac']]: string } = {
   right: 'right',
-  'no-match': 'no secret, principal and server known here gives this id',
+  'no-match':
+    'no secret, principal and server known here gives this id: gateways with these secrets refuse it; name others with --secrets-file',
   unchecked: 'not checked: no secret is configured here; name it with --secrets-file',
 };
 
 export function renderSession(session: DescribedSession, nowMs: number): string {
   const { id, state, epochInForce, mac, principal, end, record, open, owner, kcat } = session;
   const lines = [
-    `session    ${STATES[state]}`,
+    `session    ${state === 'lives' && mac !== 'right' ? LIVES_UNCHECKED : STATES[state]}`,
     `epoch      ${id.epoch}${id.epoch === epochInForce ? ', in force' : `; in force is ${epochInForce ?? 'none'}`}`,
     `partition  ${id.partition}; its events lie at offset ${id.from} and above`,
     `created    ${formatTime(id.createdMs)}, ${formatAge(nowMs - id.createdMs)} ago`,
