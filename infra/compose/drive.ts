@@ -9,6 +9,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { errorText } from '@throughline/log';
 import { parseSessionId } from '@throughline/protocol';
 import { RawClient, waitUntil, within } from '@throughline/testkit/processes';
 import { connectOfficial } from '../../tests/e2e/official-client.ts';
@@ -61,7 +62,7 @@ try {
   await compose.run(['up', '-d', '--build'], UP_MS);
   isKept = await drive(compose, `http://127.0.0.1:${port}/mcp`);
 } catch (error) {
-  say(error instanceof Error ? error.message : String(error));
+  say(errorText(error));
 } finally {
   if (!isKept) await showLogs(compose);
   await compose.run(['down', '-v', '-t', '2'], COMMAND_MS).catch((error: unknown) => {

@@ -1,4 +1,5 @@
 /** What a client got of one call, held against what it must have got. */
+import { errorText } from '@throughline/log';
 import { formatStreamLabel, parseEventId } from '@throughline/protocol';
 import { checkStream } from '@throughline/testkit/processes';
 import type { SseItem } from '@throughline/testkit/processes';
@@ -63,7 +64,7 @@ function countMessages(sessionId: string, items: readonly SseItem[]): string {
   try {
     return `${checkStream(sessionId, items).length} without a fault`;
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

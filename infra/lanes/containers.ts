@@ -1,5 +1,6 @@
 /** Containers of a lane: only where `REQUIRE_CONTAINERS=1` asks for them is an engine started and an image built. */
 import process from 'node:process';
+import { errorText } from '@throughline/log';
 import { ensureEngine, stopIdleEngine } from '../docker/engine.ts';
 import type { Engine } from '../docker/engine.ts';
 import { ensureImages } from '../docker/images.ts';
@@ -38,7 +39,7 @@ export async function prepareContainers(images: readonly ImageVariable[]): Promi
     const names = await ensureImages(engine.host, images, say);
     return { results: [result({ passed: 1, failed: 0 })], environment: { DOCKER_HOST: engine.host, ...names }, stop };
   } catch (error) {
-    const note = error instanceof Error ? error.message : String(error);
+    const note = errorText(error);
     say(`containers: ${note}`);
     return { ...none, results: [result({ passed: 0, failed: 1, note: 'no engine or image' })], stop };
   }

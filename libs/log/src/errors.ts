@@ -46,3 +46,8 @@ export class LogError extends Error {
 export function hasLogCode(error: unknown, code: LogErrorCode): error is LogError {
   return error instanceof LogError && error.code === code;
 }
+
+/** What a log line or a message says of an error, whatever was thrown. For people: nothing branches on it. */
+export function errorText(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -6,7 +6,7 @@
  */
 import { compareWithMark, joinMarks, provesBreak, worstFinding } from '@throughline/history';
 import type { MarkFinding } from '@throughline/history';
-import { abortable, deadline, LogError, sleep } from '@throughline/log';
+import { abortable, deadline, errorText, LogError, sleep } from '@throughline/log';
 import type { Appended, Clock, Log, PartitionRef, Random } from '@throughline/log';
 import { anchorChecksum, INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
 import type { Epoch, HistoryMark, LogRecord, Offset, Partition, RecordInput } from '@throughline/protocol';
@@ -219,7 +219,7 @@ export class HistoryGuard {
         logger.warn('the history of the log cannot be looked at; trying again', {
           topic,
           partition,
-          error: error instanceof Error ? error.message : String(error),
+          error: errorText(error),
         });
       }
       await sleep(clock, pauseMs, this.#stop.signal);
@@ -284,7 +284,7 @@ export class HistoryGuard {
         await meta.proposeEpoch(random, epoch, reason);
       } catch (error) {
         logger.warn('the new epoch could not be proposed; trying again', {
-          error: error instanceof Error ? error.message : String(error),
+          error: errorText(error),
         });
       }
       await sleep(clock, PROPOSE_AGAIN_MS, this.#stop.signal);

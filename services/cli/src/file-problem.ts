@@ -1,4 +1,5 @@
 /** Why a file could not be read, in words. */
+import { errorText } from '@throughline/log';
 
 export function errorCode(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
@@ -14,6 +15,6 @@ export function fileProblem(error: unknown): string {
     case 'EISDIR':
       return 'this is a folder, not a file';
     default:
-      return `the file cannot be read (${error instanceof Error ? error.message : String(error)})`;
+      return `the file cannot be read (${errorText(error)})`;
   }
 }

@@ -1,6 +1,6 @@
 /** What the parts of the gateway core share. */
 import type { Clock, Log, Random } from '@throughline/log';
-import { deadline, LogError } from '@throughline/log';
+import { deadline, errorText, LogError } from '@throughline/log';
 import type { Epoch, Offset, RecordInput, SessionId } from '@throughline/protocol';
 import { INBOUND_TYPE, makeRecord } from '@throughline/protocol';
 import type { HistoryGuard, Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
@@ -109,7 +109,7 @@ export async function tailOf(context: GatewayContext, partition: number, signal:
   } catch (error) {
     context.logger.warn('tail not available', {
       partition,
-      error: error instanceof Error ? error.message : String(error),
+      error: errorText(error),
     });
   } finally {
     limit.dispose();

@@ -4,7 +4,7 @@
  */
 import { HistoryGuard, Meta, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { abortable, deadline, LogError } from '@throughline/log';
+import { abortable, deadline, errorText, LogError } from '@throughline/log';
 import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
@@ -47,7 +47,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     metrics.add('throughline_tail_read_errors_total', 1, {
       code: error instanceof Error && 'code' in error ? String(error.code) : 'unknown',
     });
-    logger.warn('log read failed; trying again', { error: error instanceof Error ? error.message : String(error) });
+    logger.warn('log read failed; trying again', { error: errorText(error) });
   };
   const meta = new Meta({ log, clock, onError });
   const partitions = Array.from({ length: log.description.partitions }, (_, partition) => partition);

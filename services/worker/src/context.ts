@@ -28,8 +28,3 @@ export interface WorkerContext extends WorkerDeps {
   readonly places: RunningPlaces;
   readonly seats: InstanceSeats;
 }
-
-/** What a log line says of an error. */
-export function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}

@@ -1,5 +1,5 @@
 /** The worker role: joins the group, owns what it is assigned, hosts sessions, leaves in order. SPEC: WRK-*. */
-import { deadline, WORKER_GROUP } from '@throughline/log';
+import { deadline, errorText, WORKER_GROUP } from '@throughline/log';
 import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
@@ -13,7 +13,6 @@ import { CLOSE_DEADLINE_MS, PartitionOwner } from './claim/partition-owner.ts';
 import type { WorkerConfig } from './config.ts';
 import { ToolCatalog } from './consume/tool-catalog.ts';
 import type { ToolEffects } from './consume/tool-catalog.ts';
-import { errorText } from './context.ts';
 import type { WorkerContext, WorkerDeps } from './context.ts';
 import { InstanceSeats } from './instance-seats.ts';
 import { RunningPlaces } from './running-places.ts';

@@ -1,6 +1,6 @@
 /** What a group committed, asked of its coordinator by a connection of its own: nobody has to be a member. */
 import type { Offset, Partition } from '@throughline/protocol';
-import { LogError } from '../errors.ts';
+import { errorText, LogError } from '../errors.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { brokerFailure } from './kafka-failure.ts';
@@ -26,7 +26,7 @@ export async function fetchCommitted(
     if (failed !== 0) throw brokerFailure(`OffsetFetch of ${group}`, failed);
     return new Map(offsets.filter(({ offset }) => offset >= 0).map(({ partition, offset }) => [partition, offset]));
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     throw new LogError('LOG_UNAVAILABLE', `the committed offsets of ${group} are not known: ${message}`, {}, error);
   } finally {
     connection?.destroy();

@@ -8,6 +8,7 @@ import type { Address } from './address.ts';
 import net from 'node:net';
 import type { Socket } from 'node:net';
 import tls from 'node:tls';
+import { errorText } from '../errors.ts';
 import Connection from 'kafkajs/src/network/connection.js';
 import { sleep } from '../clock.ts';
 import { connectionHint } from './connection-hint.ts';
@@ -196,7 +197,7 @@ export function openConnection(
       if (error instanceof KafkaFailure) throw error;
       throw new KafkaFailure(
         error instanceof RangeError ? 'answer' : 'connection',
-        `${where}, ${call.apiName}: ${textOf(error)}${connectionHint(error, options, options.brokers.includes(where))}`,
+        `${where}, ${call.apiName}: ${errorText(error)}${connectionHint(error, options, options.brokers.includes(where))}`,
         { wasSent, cause: error },
       );
     } finally {
@@ -264,9 +265,5 @@ function describeRefusal(where: string, { sasl }: KafkaClientOptions, error: unk
       ? 'check who issued the token, for whom, and until when it is valid'
       : `check user name and password of ${sasl.username}`;
   const mechanism = sasl?.mechanism.toUpperCase() ?? 'none';
-  return `${where} does not accept the credentials (SASL ${mechanism}): ${what}, and that the listener has this mechanism (${textOf(error)})`;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return `${where} does not accept the credentials (SASL ${mechanism}): ${what}, and that the listener has this mechanism (${errorText(error)})`;
 }

@@ -8,7 +8,7 @@ import { sameAssignment } from '../assign-sticky.ts';
 import { checkCommit } from '../check-append.ts';
 import { deadline, sleep } from '../clock.ts';
 import type { Clock } from '../clock.ts';
-import { LogError } from '../errors.ts';
+import { errorText, LogError } from '../errors.ts';
 import type { JoinOptions, Membership } from '../port.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import type { Address, BrokerConnection } from './connection.ts';
@@ -151,7 +151,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   let told = { text: '', atMs: -Infinity };
   /** What stays the same is told once, and now and then again. */
   const tellFailure = (error: unknown, level: 'warn' | 'error'): void => {
-    const text = error instanceof Error ? error.message : String(error);
+    const text = errorText(error);
     if (text === told.text && clock.monoMs() - told.atMs < TELL_AGAIN_MS) return;
     told = { text, atMs: clock.monoMs() };
     context.onLog({
@@ -214,7 +214,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
       context.onLog({
         level: 'warn',
         message: 'the group could not be told that a member leaves',
-        fields: { group, member, error: error instanceof Error ? error.message : String(error) },
+        fields: { group, member, error: errorText(error) },
       });
     } finally {
       goodbye?.destroy();

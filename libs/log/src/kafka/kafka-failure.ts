@@ -1,5 +1,5 @@
 /** How a request to a broker failed, inside of this driver. Callers of the log see `LogError` only. */
-import { LogError } from '../errors.ts';
+import { errorText, LogError } from '../errors.ts';
 import type { Acl } from './acls.ts';
 import { aclArguments, nameAcl } from './acls.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
@@ -64,7 +64,7 @@ export function deniedFailure(missing: readonly Acl[], brokerError: number): Kaf
 /** What callers of the log see, unless they know more. `what`: said before the reason where the cluster is away. */
 export function toLogError(error: unknown, what = 'the cluster does not answer'): LogError {
   if (error instanceof LogError) return error;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   if (error instanceof KafkaFailure) {
     if (error.kind === 'closed') return new LogError('CLOSED', 'the log is closed', {}, error);
     if (error.kind === 'authentication') return new LogError('NOT_AUTHENTICATED', message, {}, error);

@@ -2,6 +2,7 @@
  * SASL OAUTHBEARER for kafkajs, whose own takes a refusal for success: brokers answer a token that they do not accept
  * without an error code, and say why; only what is sent next fails, with a connection that closes (RFC 7628, 3.2.2).
  */
+import { errorText } from '../errors.ts';
 import { KafkaFailure } from './kafka-failure.ts';
 
 interface SaslStep {
@@ -23,7 +24,7 @@ export function oauthBearer(token: () => Promise<string>): AuthenticationProvide
   return ({ saslAuthenticate }) => ({
     async authenticate() {
       const value = await token().catch((error: unknown) => {
-        const reason = error instanceof Error ? error.message : String(error);
+        const reason = errorText(error);
         // Not a refusal: who issues tokens may be away for a while.
         throw new KafkaFailure('connection', `no token for OAUTHBEARER could be had: ${reason}`, { cause: error });
       });

@@ -7,7 +7,7 @@
 import type { Offset, RecordInput } from '@throughline/protocol';
 import { sleep } from '../clock.ts';
 import type { Clock } from '../clock.ts';
-import { LogError } from '../errors.ts';
+import { errorText, LogError } from '../errors.ts';
 import type { LogErrorDetails } from '../errors.ts';
 import type { Acl } from './acls.ts';
 import { nameAcl } from './acls.ts';
@@ -170,7 +170,7 @@ function isConsequence(error: unknown): boolean {
 }
 
 function giveUp(error: unknown, isInDoubt: boolean): LogError {
-  const message = error instanceof Error ? error.message : String(error);
+  const message = errorText(error);
   if (isInDoubt) return new LogError('APPEND_UNKNOWN', `the append may be in the log: ${message}`, {}, error);
   return new LogError(
     'APPEND_REFUSED',

@@ -6,7 +6,8 @@ import type { Fault, InjectedFault } from './messages.ts';
 import { readFramed } from './record-codec.ts';
 import type { FramedRecord } from './record-codec.ts';
 import { recordId } from './slots.ts';
-import { isBusy, refusedFault, say, SQLITE, sqliteCode } from './sqlite-error.ts';
+import { errorText } from '../errors.ts';
+import { isBusy, refusedFault, SQLITE, sqliteCode } from './sqlite-error.ts';
 
 export interface QueuedAppend {
   readonly id: number;
@@ -139,7 +140,7 @@ export function createAppender(
         // Written, perhaps, but not known to be on the disk: a crash may bring it back.
         return {
           kind: 'failed',
-          fault: { code: 'APPEND_UNKNOWN', message: `the commit failed: ${say(error)}`, details: {} },
+          fault: { code: 'APPEND_UNKNOWN', message: `the commit failed: ${errorText(error)}`, details: {} },
         };
       }
       return { kind: 'committed', ...written };

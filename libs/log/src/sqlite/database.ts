@@ -4,10 +4,10 @@ import { closeSync, existsSync, linkSync, openSync, statSync, unlinkSync } from 
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import type { StatementSync } from 'node:sqlite';
-import { LogError } from '../errors.ts';
+import { errorText, LogError } from '../errors.ts';
 import type { WorkerSettings } from './messages.ts';
 import { allRefs, OFFSET_SPAN } from './slots.ts';
-import { isBusy, say, SQLITE, sqliteCode } from './sqlite-error.ts';
+import { isBusy, SQLITE, sqliteCode } from './sqlite-error.ts';
 
 /** Marks a file as a log of this product: "THLG". */
 const APPLICATION_ID = 0x54484c47;
@@ -154,7 +154,7 @@ function openError(file: string, error: unknown): LogError {
     case SQLITE.corrupt:
       return new LogError(
         'LOG_INCOMPATIBLE',
-        `${file} is damaged (${say(error)}): restore it from a copy, or move it away; a new file is a new log, and sessions of the old one end`,
+        `${file} is damaged (${errorText(error)}): restore it from a copy, or move it away; a new file is a new log, and sessions of the old one end`,
         {},
         error,
       );
@@ -174,7 +174,7 @@ function openError(file: string, error: unknown): LogError {
         error,
       );
     default:
-      return new LogError('LOG_UNAVAILABLE', `${file} cannot be opened: ${say(error)}`, {}, error);
+      return new LogError('LOG_UNAVAILABLE', `${file} cannot be opened: ${errorText(error)}`, {}, error);
   }
 }
 

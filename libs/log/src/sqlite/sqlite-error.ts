@@ -1,4 +1,5 @@
 /** What SQLite says, in the words of the port. Branches on result codes only. */
+import { errorText } from '../errors.ts';
 import type { Fault } from './messages.ts';
 
 /** Primary result codes. */
@@ -28,7 +29,7 @@ export function refusedFault(error: unknown, hasReachedCap: boolean): Fault {
   if (sqliteCode(error) !== SQLITE.full)
     return {
       code: 'APPEND_REFUSED',
-      message: `the log could not be written: ${say(error)}`,
+      message: `the log could not be written: ${errorText(error)}`,
       details: { reason: 'other' },
     };
   return hasReachedCap
@@ -37,9 +38,5 @@ export function refusedFault(error: unknown, hasReachedCap: boolean): Fault {
 }
 
 export function unavailableFault(error: unknown): Fault {
-  return { code: 'LOG_UNAVAILABLE', message: `the log does not answer: ${say(error)}`, details: {} };
-}
-
-export function say(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return { code: 'LOG_UNAVAILABLE', message: `the log does not answer: ${errorText(error)}`, details: {} };
 }

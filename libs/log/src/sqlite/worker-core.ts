@@ -3,7 +3,7 @@ import { receiveMessageOnPort } from 'node:worker_threads';
 import type { MessagePort } from 'node:worker_threads';
 import type { Offset, Partition } from '@throughline/protocol';
 import { sameAssignment } from '../assign-sticky.ts';
-import { LogError } from '../errors.ts';
+import { errorText, LogError } from '../errors.ts';
 import { createAppender } from './appender.ts';
 import type { AppendOutcome, QueuedAppend, SlotAppend } from './appender.ts';
 import { createChores } from './chores.ts';
@@ -15,7 +15,7 @@ import type { Call, Fault, FromWorker, ToWorker, WorkerEvent, WorkerSettings } f
 import { createPollPace } from './poll-pace.ts';
 import { createReader } from './reader.ts';
 import { writeRows } from './record-codec.ts';
-import { say, unavailableFault } from './sqlite-error.ts';
+import { unavailableFault } from './sqlite-error.ts';
 import { itemAt } from '../item-at.ts';
 
 /** Bounds of one transaction. */
@@ -127,7 +127,7 @@ export function createWorkerCore(
     try {
       return appender.append(group);
     } catch (error) {
-      return { kind: 'failed', fault: { code: 'APPEND_UNKNOWN', message: say(error), details: {} } };
+      return { kind: 'failed', fault: { code: 'APPEND_UNKNOWN', message: errorText(error), details: {} } };
     }
   };
 

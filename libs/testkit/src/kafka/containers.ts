@@ -2,6 +2,7 @@
  * Brokers in containers, if an engine answers and has the image or can pull it. Testcontainers is loaded here and not
  * before: it is large, and most runs of these modules never need it.
  */
+import { errorText } from '@throughline/log';
 import type { ClusterOptions, KafkaBroker, KafkaCluster } from './cluster-port.ts';
 import { SINGLE_BROKER } from './cluster-port.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
@@ -51,7 +52,7 @@ async function openRuntimeWithImage(): Promise<ContainerRuntime | null> {
   try {
     await ensureImage(runtime, image);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = errorText(error);
     throw new Error(`no image ${image}; \`npm run containers start\` pulls or builds it: ${reason}`, { cause: error });
   }
   return runtime;

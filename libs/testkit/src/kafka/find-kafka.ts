@@ -1,5 +1,6 @@
 /** Which Kafka tests run on: the one that is named, else a container, else a broker as a child process. */
 import process from 'node:process';
+import { errorText } from '@throughline/log';
 import { startContainerKafka } from './containers.ts';
 import { startLocalKafka } from './local-kafka.ts';
 
@@ -61,7 +62,7 @@ export async function findKafka(
     }
     reasons.push(isVersionNamed ? 'KAFKA_VERSION is set' : 'no Docker engine answers');
   } catch (error) {
-    reasons.push(textOf(error));
+    reasons.push(errorText(error));
   }
   if (mustBeContainer) throw new Error(`REQUIRE_CONTAINERS=1, and there is no broker in one: ${reasons.join('; ')}`);
   try {
@@ -69,14 +70,10 @@ export async function findKafka(
     say(`\nKafka tests run on a process at ${local.brokers.join(',')}: ${reasons.join('; ')}.\n`);
     return { from: 'local', brokers: local.brokers, stop: () => local.stop() };
   } catch (error) {
-    reasons.push(textOf(error));
+    reasons.push(errorText(error));
   }
   const reason = reasons.join('; ');
   if (environment['REQUIRE_KAFKA'] === '1') throw new Error(`REQUIRE_KAFKA=1, and there is no Kafka: ${reason}`);
   say(`\nKafka tests are SKIPPED, there is no broker: ${reason}\n`);
   return { from: 'none', reason };
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -1,5 +1,6 @@
 /** Which brokers tests get that need several of them: containers, else processes. */
 import process from 'node:process';
+import { errorText } from '@throughline/log';
 import type { ClusterOptions, KafkaCluster } from './cluster-port.ts';
 import { hasContainers, startContainerCluster } from './containers.ts';
 import { findJava } from './java-broker.ts';
@@ -28,14 +29,14 @@ export async function findClusterKind(
     if (await probes.containers()) return 'container';
     reasons.push('no Docker engine answers');
   } catch (error) {
-    reasons.push(textOf(error));
+    reasons.push(errorText(error));
   }
   if (environment['REQUIRE_CONTAINERS'] === '1') throw new Error(`REQUIRE_CONTAINERS=1, and ${reasons.join('; ')}`);
   try {
     await probes.java();
     return 'local';
   } catch (error) {
-    reasons.push(textOf(error));
+    reasons.push(errorText(error));
   }
   if (environment['REQUIRE_KAFKA'] === '1')
     throw new Error(`REQUIRE_KAFKA=1, and there are no brokers: ${reasons.join('; ')}`);
@@ -49,8 +50,4 @@ export async function startCluster(options: ClusterOptions = {}): Promise<KafkaC
   if (kind === null) throw new Error('neither Docker nor Java gives brokers');
   const cluster = kind === 'container' ? await startContainerCluster(options) : null;
   return cluster ?? (await startLocalCluster(options));
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

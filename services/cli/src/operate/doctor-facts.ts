@@ -1,7 +1,7 @@
 /** What `throughline doctor` looks at. Each fact is asked for by itself, with a deadline: what fails is unknown, and the rest is still told. */
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { deadline, hasLogCode } from '@throughline/log';
+import { deadline, errorText, hasLogCode } from '@throughline/log';
 import type { Log, LogDescription } from '@throughline/log';
 import { describeKafka, diffTopics } from '@throughline/log/kafka';
 import type { Asked, KafkaFacts, TopicChange } from '@throughline/log/kafka';
@@ -133,7 +133,7 @@ async function ask<T>(self: OperatorProcess, what: (signal: AbortSignal) => Prom
   try {
     return { known: true, value: await Promise.race([what(limit.signal), late]) };
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     return { known: false, denied: hasLogCode(error, 'NOT_AUTHORIZED'), message };
   } finally {
     limit.dispose();

@@ -1,5 +1,5 @@
 /** `throughline owners`: whose each partition is, and how much work waits in it. */
-import { WORKER_GROUP } from '@throughline/log';
+import { errorText, WORKER_GROUP } from '@throughline/log';
 import type { Log } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { Settings } from '../settings.ts';
@@ -132,7 +132,7 @@ export async function readOwnership(log: Log, settings: Settings, self: Operator
           try {
             known.set(partition, await readPartitionFacts(source, partition));
           } catch (error) {
-            problems.set(partition, error instanceof Error ? error.message : String(error));
+            problems.set(partition, errorText(error));
           }
         }),
       ),

@@ -2,10 +2,10 @@
  * The owner's own reading of `events[p]`: claims, the newest checkpoint, and what happened since. It sees its own
  * records accepted, or fenced. SPEC: WRK-WATCH.
  */
+import { errorText } from '@throughline/log';
 import type { ClaimHistory, Verdict } from '@throughline/history';
 import type { EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
-import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 import { SinceCheckpoint } from './since-checkpoint.ts';
 

@@ -1,9 +1,8 @@
 /** The worker's sign of life in `meta`: its successors wait for it to stop, gateways choose partitions by it. SPEC: WRK-HEARTBEAT. */
-import { META } from '@throughline/log';
+import { errorText, META } from '@throughline/log';
 import { makeRecord, META_KEY } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
 import { ackWithin } from '../ack-within.ts';
-import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 
 export class Heartbeat {

@@ -2,10 +2,9 @@
  * One assigned partition on this worker: claims it, serves it, and claims again after a loss, until it is revoked; then
  * it leaves in order: finishes, checkpoints, releases. SPEC: WRK-CLAIM, WRK-LEAVE.
  */
-import { deadline, hasLogCode, sleep } from '@throughline/log';
+import { deadline, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
 import { SessionDirectory } from '@throughline/tail';
-import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 import { consumeInbound } from '../consume/consume-inbound.ts';
 import { Tenure } from '../consume/tenure.ts';

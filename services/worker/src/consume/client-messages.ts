@@ -2,8 +2,8 @@
  * Notifications and answers of the client: they pass the queue, since a tool that waits for an answer must get it.
  * SPEC: WRK-PASS, WRK-NAMESPACE.
  */
+import { errorText } from '@throughline/log';
 import type { JsonRpcMessage, JsonRpcNotification, JsonRpcResponse } from '@throughline/protocol';
-import { errorText } from '../context.ts';
 import { isPingId, parseWireRequestId } from '../settle/server-request-ids.ts';
 import type { ClientCalls } from './client-calls.ts';
 import { RestoreRefusedError } from './hosted-session.ts';

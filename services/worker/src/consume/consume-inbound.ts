@@ -1,8 +1,7 @@
 /** The owner's reading of `inbound[p]`, in order, no faster than what follows from it can be written. */
-import { hasLogCode, sleep } from '@throughline/log';
+import { errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Partition } from '@throughline/protocol';
 import { SteadyReader } from '@throughline/tail';
-import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 import { LIVE } from './tenure-parts.ts';
 import type { Tenure } from './tenure.ts';

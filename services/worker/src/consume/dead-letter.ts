@@ -1,9 +1,8 @@
 /** Records that cannot be read are never dropped in silence: a copy, with where it stood and why. SPEC: WRK-POISON. */
-import { hasLogCode } from '@throughline/log';
+import { errorText, hasLogCode } from '@throughline/log';
 import type { Log, PartitionRef } from '@throughline/log';
 import { encodeText } from '@throughline/protocol';
 import type { LogRecord } from '@throughline/protocol';
-import { errorText } from '../context.ts';
 import type { WorkerContext } from '../context.ts';
 
 const DEAD_LETTER = { topic: 'dead-letter', partition: 0 } as const;

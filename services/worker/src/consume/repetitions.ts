@@ -2,8 +2,8 @@
  * Requests that repeat an id of their session: the same request gets the first one's outcome on its own stream, whether
  * that is settled or still runs; another body is refused. SPEC: WRK-ALIAS, WRK-DEDUPE.
  */
+import { errorText } from '@throughline/log';
 import { wireError } from '@throughline/protocol';
-import { errorText } from '../context.ts';
 import { outcomeLostError } from '../settle/call-errors.ts';
 import { copyStream } from './copy-stream.ts';
 import type { CopyOptions } from './copy-stream.ts';

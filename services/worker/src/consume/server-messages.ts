@@ -2,6 +2,7 @@
  * What the server says: answers end their calls, notifications and requests go where the client hears them. Request ids
  * are namespaced; what belongs to nothing is dropped and counted. SPEC: WRK-NAMESPACE, WRK-SETTLE, WRK-FLOOD.
  */
+import { errorText } from '@throughline/log';
 import { classifyMessage, STANDALONE, wireError } from '@throughline/protocol';
 import type {
   EventRecord,
@@ -11,7 +12,6 @@ import type {
   JsonRpcRequest,
   JsonRpcResponse,
 } from '@throughline/protocol';
-import { errorText } from '../context.ts';
 import { wireRequestId } from '../settle/server-request-ids.ts';
 import type { ClientCalls } from './client-calls.ts';
 import type { HostedSession } from './hosted-session.ts';

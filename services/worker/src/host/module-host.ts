@@ -1,5 +1,5 @@
 /** Hosts SDK servers in this process: an ES module whose default export makes one server a session. */
-import { deadline } from '@throughline/log';
+import { deadline, errorText } from '@throughline/log';
 import { HostError } from './host.ts';
 import type { HostCallbacks, HostContext, HostSession, McpHost } from './host.ts';
 import type { HostDeps } from './host-deps.ts';
@@ -46,10 +46,6 @@ function isSdkServer(value: unknown): value is SdkServer {
   return typeof connect === 'function' && typeof close === 'function';
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
-}
-
 /** The default export; a CommonJS module that was compiled from ES syntax has it one level deeper. */
 function factoryOf(exported: Readonly<Record<string, unknown>>): Factory | undefined {
   const first = exported['default'];
@@ -76,7 +72,11 @@ async function importFactory(module: string, cwd: string): Promise<Factory> {
         `module "${module}" is neither a file in ${cwd} nor a package that is installed there. A file is written with its path, for example ./server.js.`,
         error,
       );
-    throw new HostError('HOST_CONFIG', `module "${module}" (from ${cwd}) cannot be imported: ${textOf(error)}`, error);
+    throw new HostError(
+      'HOST_CONFIG',
+      `module "${module}" (from ${cwd}) cannot be imported: ${errorText(error)}`,
+      error,
+    );
   }
   const factory = factoryOf(exported);
   if (factory !== undefined) return factory;
@@ -99,7 +99,7 @@ async function makeServer(
   try {
     server = await factory(context);
   } catch (error) {
-    throw new HostError('HOST_CONFIG', `the factory of module "${module}" failed: ${textOf(error)}`, error);
+    throw new HostError('HOST_CONFIG', `the factory of module "${module}" failed: ${errorText(error)}`, error);
   }
   if (!isSdkServer(server)) {
     throw new HostError(
@@ -112,7 +112,7 @@ async function makeServer(
   } catch (error) {
     throw new HostError(
       'HOST_CONFIG',
-      `the server of module "${module}" cannot be connected: ${textOf(error)}; return a new server from each call of the factory`,
+      `the server of module "${module}" cannot be connected: ${errorText(error)}; return a new server from each call of the factory`,
       error,
     );
   }
@@ -162,7 +162,7 @@ export function createModuleHost(
         },
         (error: unknown) => {
           limit.dispose();
-          reject(error instanceof Error ? error : new Error(textOf(error)));
+          reject(error instanceof Error ? error : new Error(errorText(error)));
         },
       );
     });
