@@ -32,7 +32,7 @@ export {
   BATCH_VERSION,
 } from './headers.ts';
 export type { LegacyVersion } from './headers.ts';
-export { isJsonRpcId, classifyMessage, errorResponse, findClientFault } from './json-rpc.ts';
+export { isJsonRpcId, classifyMessage, classifyText, errorResponse, findClientFault } from './json-rpc.ts';
 export type { JsonRpcRequest, JsonRpcNotification, JsonRpcResponse, JsonRpcMessage, Classified } from './json-rpc.ts';
 export { MAX_PARTITION, parseOffset, parsePartition } from './position.ts';
 export type { Offset, Partition } from './position.ts';
@@ -80,6 +80,6 @@ export {
   parseJsonRpcId,
 } from './stream-label.ts';
 export type { StreamKind, StreamLabel, JsonRpcId } from './stream-label.ts';
-export { TOPICS, COMPACTED_TOPICS, META_KEY, sessionEndKey } from './topic.ts';
+export { TOPICS, COMPACTED_TOPICS, META_KEY, META_PREFIX, sessionEndKey } from './topic.ts';
 export type { Topic } from './topic.ts';
 export { crc32, fromBase64Url, hmacSha256, sha256, toBase64Url } from '#digest';

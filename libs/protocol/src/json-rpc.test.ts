@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classifyMessage, errorResponse, isJsonRpcId } from './json-rpc.ts';
+import { classifyMessage, classifyText, errorResponse, isJsonRpcId } from './json-rpc.ts';
 
 function kindOf(value: unknown): string {
   const classified = classifyMessage(value);
@@ -120,6 +120,16 @@ describe('parts', () => {
     expect(['', 'a', 0, -1, 2 ** 53 - 1].map(isJsonRpcId)).toEqual([true, true, true, true, true]);
     const others = [null, undefined, true, {}, [], [1], 1.5, NaN, Infinity, 2 ** 53, 1n, Symbol('id'), () => 1];
     expect(others.map(isJsonRpcId)).toEqual(others.map(() => false));
+  });
+
+  it('[REC-MESSAGE] a text is what its JSON is, and a fault if it is none', () => {
+    expect(classifyText('{"jsonrpc":"2.0","id":1,"method":"ping"}')).toMatchObject({
+      kind: 'request',
+      message: { id: 1 },
+    });
+    for (const text of ['', '{', '{"jsonrpc":"2.0"', '\u0000'])
+      expect(classifyText(text)).toEqual({ fault: 'the value is not JSON' });
+    expect(classifyText('[]')).toEqual({ fault: 'a JSON-RPC message is an object' });
   });
 
   it('[REC-MESSAGE] an error response holds id and error and nothing else', () => {

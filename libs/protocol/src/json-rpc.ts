@@ -68,6 +68,17 @@ export function classifyMessage(value: unknown): Classified | { readonly fault: 
   return { kind: 'response', message: value as unknown as JsonRpcResponse };
 }
 
+/** The same of a text; never throws. */
+export function classifyText(text: string): Classified | { readonly fault: string } {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return { fault: 'the value is not JSON' };
+  }
+  return classifyMessage(value);
+}
+
 export function errorResponse(id: JsonRpcId | null, error: JsonRpcErrorObject): JsonRpcResponse {
   return { jsonrpc: '2.0', id, error };
 }

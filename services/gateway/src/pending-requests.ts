@@ -1,6 +1,6 @@
 /** The JSON-RPC ids that wait on a request stream: an error made here must settle each of them. */
 import { deadline } from '@throughline/log';
-import { classifyMessage, decodeText, readInboundRecord, streamOfRequest } from '@throughline/protocol';
+import { classifyText, decodeText, readInboundRecord, streamOfRequest } from '@throughline/protocol';
 import type { EventId, JsonRpcId, LogRecord, Offset } from '@throughline/protocol';
 import type { GatewayContext, SessionRef } from './context.ts';
 
@@ -51,10 +51,6 @@ function isOfStream(record: LogRecord, session: SessionRef, at: Offset): boolean
 }
 
 function requestIdOf(record: LogRecord): JsonRpcId | null {
-  try {
-    const classified = classifyMessage(JSON.parse(decodeText(record.value ?? new Uint8Array())));
-    return 'kind' in classified && classified.kind === 'request' ? classified.message.id : null;
-  } catch {
-    return null;
-  }
+  const classified = classifyText(decodeText(record.value ?? new Uint8Array()));
+  return 'kind' in classified && classified.kind === 'request' ? classified.message.id : null;
 }

@@ -1,5 +1,5 @@
 /** What a message record holds for the client. SPEC: GW-POISON. */
-import { classifyMessage, decodeText } from '@throughline/protocol';
+import { classifyText, decodeText } from '@throughline/protocol';
 import type { EventRecord } from '@throughline/protocol';
 import { normalizeData } from './sse.ts';
 
@@ -10,9 +10,5 @@ import { normalizeData } from './sse.ts';
 export function readMessage({ record, owner }: EventRecord): string | null {
   const text = record.value === null ? '' : decodeText(record.value);
   if (owner !== null) return normalizeData(text);
-  try {
-    return 'fault' in classifyMessage(JSON.parse(text)) ? null : normalizeData(text);
-  } catch {
-    return null;
-  }
+  return 'fault' in classifyText(text) ? null : normalizeData(text);
 }

@@ -2,7 +2,7 @@
 import { RequestLedger } from '@throughline/history';
 import { deadline, LogError, readRange } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
-import { classifyMessage, decodeText, readCheckpoint, readInboundRecord, streamOfRequest } from '@throughline/protocol';
+import { classifyText, decodeText, readCheckpoint, readInboundRecord, streamOfRequest } from '@throughline/protocol';
 import type { Checkpoint, Epoch, EventRecord, LogRecord, Offset, Partition, Topic } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
 import type { Meta } from '@throughline/tail';
@@ -155,12 +155,8 @@ async function countOpen(
 
 function isRequest({ value }: LogRecord): boolean {
   if (value === null) return false;
-  try {
-    const classified = classifyMessage(JSON.parse(decodeText(value)));
-    return 'kind' in classified && classified.kind === 'request';
-  } catch {
-    return false;
-  }
+  const classified = classifyText(decodeText(value));
+  return 'kind' in classified && classified.kind === 'request';
 }
 
 /** The record at `offset`; null: none is held there. Errors: those of `Log.read`. */

@@ -3,7 +3,7 @@
  * what a former owner left, and ends sessions that it may not rebuild. SPEC: WRK-TAKEOVER, WRK-EPOCH.
  */
 import { LogError } from '@throughline/log';
-import { classifyMessage, decodeText } from '@throughline/protocol';
+import { classifyText, decodeText } from '@throughline/protocol';
 import type { LogRecord, Offset } from '@throughline/protocol';
 import type { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -81,17 +81,13 @@ const CANCELLED = 'notifications/cancelled';
 
 function cancelOf(record: LogRecord): string | null {
   if (record.key === null || record.value === null || !mentionsCancel(record.value)) return null;
-  try {
-    const classified = classifyMessage(JSON.parse(decodeText(record.value)));
-    if (!('kind' in classified) || classified.kind !== 'notification' || classified.message.method !== CANCELLED)
-      return null;
-    const requestId = classified.message.params?.['requestId'];
-    return typeof requestId === 'string' || typeof requestId === 'number'
-      ? cancelKey(decodeText(record.key), idKey(requestId))
-      : null;
-  } catch {
+  const classified = classifyText(decodeText(record.value));
+  if (!('kind' in classified) || classified.kind !== 'notification' || classified.message.method !== CANCELLED)
     return null;
-  }
+  const requestId = classified.message.params?.['requestId'];
+  return typeof requestId === 'string' || typeof requestId === 'number'
+    ? cancelKey(decodeText(record.key), idKey(requestId))
+    : null;
 }
 
 /** Most records are no cancels: they are not parsed to find that out. */

@@ -5,7 +5,7 @@
  */
 import {
   canPrime,
-  classifyMessage,
+  classifyText,
   decodeText,
   readInboundRecord,
   readSessionEnd,
@@ -14,7 +14,6 @@ import {
 } from '@throughline/protocol';
 import type {
   Checkpoint,
-  Classified,
   EventRecord,
   InboundRecord,
   LogRecord,
@@ -189,7 +188,7 @@ export class Tenure {
       if (!isPast && !isKnown) void this.life.end(key, endReason(record));
       return;
     }
-    const classified = parseMessage(record);
+    const classified = classifyText(decodeText(record.value ?? new Uint8Array(0)));
     const batch = body.batch === null ? null : this.#seeBatch(inbound, body.batch, isPast);
     if ('fault' in classified) this.#takeUnreadable(inbound, batch, phase, classified.fault);
     else if (classified.kind === 'request') {
@@ -357,14 +356,6 @@ export class Tenure {
   #endBatch(batch: BatchState): void {
     if (batch.requests > 0 && isComplete(batch) && !batch.hasEnded && !batch.isPast)
       this.#parts.settler.endBatch(batch);
-  }
-}
-
-function parseMessage(record: LogRecord): Classified | { readonly fault: string } {
-  try {
-    return classifyMessage(JSON.parse(decodeText(record.value ?? new Uint8Array(0))));
-  } catch {
-    return { fault: 'the value is not JSON' };
   }
 }
 
