@@ -5,12 +5,20 @@ export type Topic = (typeof TOPICS)[number];
 /** Topics of which only the newest record of a key counts. */
 export const COMPACTED_TOPICS: readonly Topic[] = ['sessions', 'meta'];
 
+/** What keys of `meta` begin with, by what they say. */
+export const META_PREFIX = {
+  epoch: 'epoch/',
+  mark: 'mark/',
+  checkpoint: 'checkpoint/',
+  worker: 'worker/',
+} as const;
+
 /** Keys of `meta` and `sessions`. */
 export const META_KEY = {
-  epoch: (token: string): string => `epoch/${token}`,
-  mark: (epoch: string, topic: Topic, partition: number): string => `mark/${epoch}/${topic}/${partition}`,
-  checkpoint: (epoch: string, partition: number): string => `checkpoint/${epoch}/${partition}`,
-  worker: (worker: string): string => `worker/${worker}`,
+  epoch: (token: string): string => `${META_PREFIX.epoch}${token}`,
+  mark: (epoch: string, topic: Topic, partition: number): string => `${META_PREFIX.mark}${epoch}/${topic}/${partition}`,
+  checkpoint: (epoch: string, partition: number): string => `${META_PREFIX.checkpoint}${epoch}/${partition}`,
+  worker: (worker: string): string => `${META_PREFIX.worker}${worker}`,
   /** Embedded logs only: the secret that signs session ids. */
   secret: 'secret',
 } as const;

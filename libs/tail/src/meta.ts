@@ -8,6 +8,7 @@ import {
   makeEpoch,
   makeRecord,
   META_KEY,
+  META_PREFIX,
   readCheckpointHint,
   readEpochRecord,
   readHistoryMark,
@@ -36,10 +37,6 @@ export interface MetaOptions {
 }
 
 const MAX_PROPOSALS = 3;
-const EPOCH_PREFIX = 'epoch/';
-const WORKER_PREFIX = 'worker/';
-const CHECKPOINT_PREFIX = 'checkpoint/';
-const MARK_PREFIX = 'mark/';
 
 export class Meta {
   readonly #log: Log;
@@ -170,7 +167,7 @@ export class Meta {
   }
 
   #apply(key: string, record: LogRecord): void {
-    if (key.startsWith(EPOCH_PREFIX)) {
+    if (key.startsWith(META_PREFIX.epoch)) {
       const candidate = readEpochRecord(record);
       const epoch =
         candidate === null ? this.#epoch : foldEpoch(this.#epoch, candidate, this.#log.description.clusterId);
@@ -179,16 +176,16 @@ export class Meta {
         this.#epoch = epoch;
         for (const listener of this.#listeners) listener(epoch);
       }
-    } else if (key.startsWith(MARK_PREFIX)) {
+    } else if (key.startsWith(META_PREFIX.mark)) {
       // A late write of a former owner takes nothing back.
       const mark = joinMarks(this.#marks.get(key) ?? null, readHistoryMark(record));
       if (mark !== null) this.#marks.set(key, mark);
-    } else if (key.startsWith(CHECKPOINT_PREFIX)) {
+    } else if (key.startsWith(META_PREFIX.checkpoint)) {
       const hint = readCheckpointHint(record);
       if (hint !== null && tellsMore(hint, this.#hints.get(key))) this.#hints.set(key, hint);
-    } else if (key.startsWith(WORKER_PREFIX)) {
+    } else if (key.startsWith(META_PREFIX.worker)) {
       const worker = readWorkerRecord(record);
-      if (worker === null) this.#workers.delete(key.slice(WORKER_PREFIX.length));
+      if (worker === null) this.#workers.delete(key.slice(META_PREFIX.worker.length));
       else this.#workers.set(worker.worker, { record: worker, seenMonoMs: this.#clock.monoMs() });
     }
     for (const listener of this.#changes) listener();

@@ -2,7 +2,7 @@
 import { foldEpoch } from '@throughline/history';
 import { META, readRange } from '@throughline/log';
 import type { Clock, Log } from '@throughline/log';
-import { decodeText, META_KEY, readEpochRecord, readWorkerRecord } from '@throughline/protocol';
+import { decodeText, META_PREFIX, readEpochRecord, readWorkerRecord } from '@throughline/protocol';
 import type { Epoch, LogRecord, Offset, WorkerRecord } from '@throughline/protocol';
 
 export interface EpochEntry {
@@ -37,10 +37,6 @@ export interface MetaFacts {
   readonly end: Offset;
 }
 
-const EPOCH_PREFIX = META_KEY.epoch('');
-const WORKER_PREFIX = META_KEY.worker('');
-const MARK_PREFIX = 'mark/';
-
 export const NO_META: MetaFacts = {
   epochs: [],
   inForce: null,
@@ -54,7 +50,7 @@ export const NO_META: MetaFacts = {
 function foldMeta(facts: MetaFacts, record: LogRecord, clusterId: string): MetaFacts {
   const key = record.key === null ? '' : decodeText(record.key);
   const next = { ...facts, newestMs: Math.max(facts.newestMs, record.timestampMs), end: record.offset + 1 };
-  if (key.startsWith(EPOCH_PREFIX)) {
+  if (key.startsWith(META_PREFIX.epoch)) {
     const candidate = readEpochRecord(record);
     if (candidate === null) return next;
     const before = facts.inForce;
@@ -65,15 +61,18 @@ function foldMeta(facts: MetaFacts, record: LogRecord, clusterId: string): MetaF
     const epochs = facts.epochs.map((each) => (each === before ? { ...each, verdict: 'former' as const } : each));
     return { ...next, epochs: [...epochs, entry], inForce: entry };
   }
-  if (key.startsWith(WORKER_PREFIX)) {
+  if (key.startsWith(META_PREFIX.worker)) {
     const sign = readWorkerRecord(record);
     const workers = new Map(facts.workers);
-    if (sign === null) workers.delete(key.slice(WORKER_PREFIX.length));
+    if (sign === null) workers.delete(key.slice(META_PREFIX.worker.length));
     else workers.set(sign.worker, { record: sign, offset: record.offset, atMs: record.timestampMs });
     return { ...next, workers };
   }
-  if (key.startsWith(MARK_PREFIX) && record.value !== null)
-    return { ...next, marks: new Map([...facts.marks, [key.slice(MARK_PREFIX.length), decodeText(record.value)]]) };
+  if (key.startsWith(META_PREFIX.mark) && record.value !== null)
+    return {
+      ...next,
+      marks: new Map([...facts.marks, [key.slice(META_PREFIX.mark.length), decodeText(record.value)]]),
+    };
   return next;
 }
 
@@ -118,10 +117,10 @@ export async function findLiving(
     position = batch.next;
     for (const record of batch.records) {
       const key = record.key === null ? '' : decodeText(record.key);
-      if (!key.startsWith(WORKER_PREFIX)) continue;
+      if (!key.startsWith(META_PREFIX.worker)) continue;
       const seenMs = clock.wallMs() - record.timestampMs;
       skewMs = Math.min(skewMs ?? seenMs, seenMs);
-      const name = key.slice(WORKER_PREFIX.length);
+      const name = key.slice(META_PREFIX.worker.length);
       awaited.delete(name);
       if (record.value === null) living.delete(name);
       else living.add(name);
