@@ -5,10 +5,10 @@
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { findFreePort } from '@throughline/testkit';
 import { errorText } from '@throughline/log';
 import { parseSessionId } from '@throughline/protocol';
 import { RawClient, waitUntil, within } from '@throughline/testkit/processes';
@@ -184,12 +184,4 @@ async function showLogs(running: Compose): Promise<void> {
 
 function longestGap(times: readonly number[]): number {
   return Math.max(0, ...times.slice(1).map((time, index) => time - (times[index] ?? time)));
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }

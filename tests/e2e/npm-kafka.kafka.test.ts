@@ -1,8 +1,7 @@
 /** The two commands of the README for a trial on Kafka, to the letter: the second is what the first prints. */
 import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
+import { findFreePort } from '@throughline/testkit';
 import { makeScratchFolder, waitUntil, within } from '@throughline/testkit/processes';
 import { expect, inject, it } from 'vitest';
 import { connectOfficial } from './official-client.ts';
@@ -32,14 +31,6 @@ function start(args: readonly string[]): Command {
       await stop();
     },
   };
-}
-
-async function findFreePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await new Promise((resolve) => server.once('listening', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 it.skipIf(isSkipped)(

@@ -1,3 +1,4 @@
+export { findFreePort } from './free-port.ts';
 export {
   aliased,
   attached,

@@ -1,7 +1,6 @@
 /** Brokers that are set up otherwise than one would wish. */
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import process from 'node:process';
+import { findFreePort } from '@throughline/testkit';
 import { startLocalKafka, TEST_BROKER } from '@throughline/testkit/kafka';
 import { describe, expect, it } from 'vitest';
 import { endOf, textOf, textRecord } from '../conformance/records.ts';
@@ -11,14 +10,6 @@ import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
 
 const brokers = brokersForTests();
 const EVENTS: PartitionRef = { topic: 'events', partition: 0 };
-
-async function findFreePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 describe.skipIf(brokers === null)('odd settings of topics', () => {
   it.each(['gzip', 'zstd'])(

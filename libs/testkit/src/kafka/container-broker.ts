@@ -5,7 +5,7 @@ import type { StartedTestContainer } from 'testcontainers';
 import type { KafkaBroker } from './cluster-port.ts';
 import { ownerLabels } from './container-runtime.ts';
 import type { Container, ContainerRuntime } from './container-runtime.ts';
-import { findFreePort } from './free-port.ts';
+import { findFreePort } from '../free-port.ts';
 import { KAFKA_VERSION } from './kafka-jars.ts';
 
 export interface ContainerBrokerOptions {

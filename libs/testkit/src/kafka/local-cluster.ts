@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ClusterOptions, KafkaBroker, KafkaCluster } from './cluster-port.ts';
 import { clusterProperties, findMember } from './cluster-port.ts';
-import { findFreePort, LOOPBACK } from './free-port.ts';
+import { findFreePort, LOOPBACK } from '../free-port.ts';
 import { prepareJavaBroker, runJavaTool } from './java-broker.ts';
 import type { JavaBroker } from './java-broker.ts';
 import { findKafkaJars } from './kafka-jars.ts';

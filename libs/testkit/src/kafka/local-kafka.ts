@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { SINGLE_BROKER } from './cluster-port.ts';
-import { findFreePort, LOOPBACK } from './free-port.ts';
+import { findFreePort, LOOPBACK } from '../free-port.ts';
 import { prepareJavaBroker } from './java-broker.ts';
 import type { JavaBroker } from './java-broker.ts';
 import { findKafkaJars, KAFKA_VERSION } from './kafka-jars.ts';
