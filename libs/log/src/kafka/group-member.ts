@@ -176,19 +176,9 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
         if (isForgotten) seat = { group, memberId: '', generation: -1 };
         else disconnect();
         tellFailure(error, isForgotten || isPassing(error) ? 'warn' : 'error');
-        const isTooShort = code === KAFKA_ERRORS.INVALID_SESSION_TIMEOUT;
-        if (isTooShort)
-          onRefusal?.(
-            new LogError(
-              'LOG_INCOMPATIBLE',
-              `the brokers take no session timeout of ${context.sessionTimeoutMs} ms (--lease): 6 s to 30 min, unless group.min.session.timeout.ms and group.max.session.timeout.ms say otherwise`,
-              {},
-              error,
-            ),
-          );
-        else if (isRefusal(error)) onRefusal?.(toLogError(error));
-        const isRefused = isTooShort || isRefusal(error);
-        await sleep(clock, isRefused ? REFUSED_RETRY_MS : RETRY_MS, life.signal);
+        const refusal = refusalOf(error, context.sessionTimeoutMs);
+        if (refusal !== null) onRefusal?.(refusal);
+        await sleep(clock, refusal === null ? RETRY_MS : REFUSED_RETRY_MS, life.signal);
       }
     }
   };
@@ -244,7 +234,7 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
       const onTopic = { resource: 'topic', name: topic, operation: 'Read' } as const;
       const isOfTopic = answer.error === KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED;
       const failure = brokerFailure('OffsetCommit', answer.error, isOfTopic ? onTopic : needs);
-      throw isRefusal(failure) ? toLogError(failure) : unavailable('the commit failed', failure);
+      throw refusalOf(failure, context.sessionTimeoutMs) ?? unavailable('the commit failed', failure);
     },
   };
 
@@ -270,7 +260,15 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   return { membership, crash: stop };
 }
 
-/** What stays as it is until somebody changes rights or credentials. */
-function isRefusal(error: unknown): boolean {
-  return error instanceof KafkaFailure && (error.kind === 'authentication' || isDenial(error.brokerError));
+/** What stays as it is until somebody changes rights, credentials or settings; `null`: it may pass. */
+function refusalOf(error: unknown, sessionTimeoutMs: number): LogError | null {
+  if (!(error instanceof KafkaFailure)) return null;
+  if (error.brokerError === KAFKA_ERRORS.INVALID_SESSION_TIMEOUT)
+    return new LogError(
+      'LOG_INCOMPATIBLE',
+      `the brokers take no session timeout of ${sessionTimeoutMs} ms (--lease): 6 s to 30 min, unless group.min.session.timeout.ms and group.max.session.timeout.ms say otherwise`,
+      {},
+      error,
+    );
+  return error.kind === 'authentication' || isDenial(error.brokerError) ? toLogError(error) : null;
 }

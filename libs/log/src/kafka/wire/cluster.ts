@@ -230,10 +230,7 @@ function describeCall(
     (answer) => {
       answer.int32();
       return answer.array(() => {
-        const error = answer.int16();
-        const message = answer.nullableString();
-        answer.int8();
-        const name = answer.string();
+        const head = readResource(answer);
         const settings = new Map<string, string>();
         answer.array(() => {
           const setting = answer.string();
@@ -244,7 +241,7 @@ function describeCall(
           answer.array(() => [answer.string(), answer.nullableString(), answer.int8()]);
           if (value !== null) settings.set(setting, value);
         });
-        return { name, error, message, settings };
+        return { ...head, settings };
       });
     },
   );
@@ -265,12 +262,15 @@ export function alterTopicsCall(
     },
     (answer) => {
       answer.int32();
-      return answer.array(() => {
-        const error = answer.int16();
-        const message = answer.nullableString();
-        answer.int8();
-        return { name: answer.string(), error, message };
-      });
+      return answer.array(() => readResource(answer));
     },
   );
+}
+
+/** What answers about settings say first of each topic or broker. */
+function readResource(answer: ByteReader): AdminResult {
+  const error = answer.int16();
+  const message = answer.nullableString();
+  answer.int8();
+  return { name: answer.string(), error, message };
 }
