@@ -233,8 +233,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'libs/protocol/src/topic.ts',
-        from: '`mark/${epoch}/${topic}/${partition}`',
-        to: '`mark/${epoch.slice(0, 0)}/${topic}/${partition}`',
+        from: '`${META_PREFIX.mark}${epoch}/${topic}/${partition}`',
+        to: '`${META_PREFIX.mark}${epoch.slice(0, 0)}/${topic}/${partition}`',
       },
     ],
   },
