@@ -1,6 +1,7 @@
 /** What a message costs, from `send` in the server to the client's socket, and what its delivery alone costs. */
-import { Agent, get, request } from 'node:http';
-import { Caller, eachOf } from '../lib/caller.ts';
+import { Agent, request } from 'node:http';
+import { openBareStream } from '../lib/bare-stream.ts';
+import { eachOf, openSessions } from '../lib/caller.ts';
 import { cpuMs } from '../lib/process-usage.ts';
 import { startProduct } from '../lib/product.ts';
 import { limitRow, ratioRow } from '../lib/result.ts';
@@ -57,12 +58,7 @@ async function burst(
   readCpu: () => number,
 ): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
-  const callers: Caller[] = [];
-  await eachOf(Array.from({ length: streams }), SETUP_WIDTH, async () => {
-    const caller = new Caller(url, agent);
-    await caller.initialize();
-    callers.push(caller);
-  });
+  const callers = await openSessions(url, streams, SETUP_WIDTH, agent);
   const delayMs = Math.max(DELAY_MS, streams * 3);
   const startedAt = performance.now();
   const calls = [];
@@ -90,21 +86,14 @@ async function burst(
 
 async function measureExpress(): Promise<number> {
   await using peer = await startPeer('express-sse');
-  const agent = new Agent({ keepAlive: false });
   let bytes = 0;
-  const open = Array.from({ length: CONNECTIONS }, (_, index) => index);
   const sockets: { destroy(): void }[] = [];
-  await eachOf(open, SETUP_WIDTH, async () => {
-    await new Promise<void>((resolve, reject) => {
-      const sent = get(`${peer.line}/sse`, { agent }, (response) => {
-        sockets.push(response);
-        response.on('data', (chunk: Buffer) => {
-          bytes += chunk.length;
-        });
-        response.once('data', () => resolve());
-      });
-      sent.on('error', reject);
-    });
+  await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
+    sockets.push(
+      await openBareStream(peer.line, (count) => {
+        bytes += count;
+      }),
+    );
   });
   const before = cpuMs(peer.pid);
   const expected = bytes + CONNECTIONS * EVENTS * 296;

@@ -1,7 +1,8 @@
 /** What an idle SSE connection holds in memory. */
-import { Agent, get } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Caller, eachOf } from '../lib/caller.ts';
+import { openBareStream } from '../lib/bare-stream.ts';
+import { Caller, eachOf, openSessions } from '../lib/caller.ts';
 import { rssBytes } from '../lib/process-usage.ts';
 import { startProduct } from '../lib/product.ts';
 import { ratioRow } from '../lib/result.ts';
@@ -33,12 +34,9 @@ async function measureGateway(): Promise<number> {
   });
   const gateway = product.gateways[0]?.pid ?? 0;
   const setupAgent = new Agent({ keepAlive: true, maxSockets: SETUP_WIDTH });
-  const sessions: string[] = [];
-  await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
-    const caller = new Caller(product.url, setupAgent);
-    await caller.initialize();
-    sessions.push(caller.sessionId);
-  });
+  const sessions = (await openSessions(product.url, CONNECTIONS, SETUP_WIDTH, setupAgent)).map(
+    ({ sessionId }) => sessionId,
+  );
   setupAgent.destroy();
   await pause(SETTLE_MS);
   const before = rssBytes(gateway);
@@ -57,16 +55,8 @@ async function measureExpress(): Promise<number> {
   await using peer = await startPeer('express-sse');
   const open = async (isKept: boolean): Promise<void> => {
     await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
-      await new Promise<void>((resolve, reject) => {
-        const sent = get(`${peer.line}/sse`, { agent: false }, (response) => {
-          response.once('data', () => {
-            if (!isKept) response.destroy();
-            resolve();
-          });
-          response.on('error', () => undefined);
-        });
-        sent.on('error', reject);
-      });
+      const stream = await openBareStream(peer.line, () => undefined);
+      if (!isKept) stream.destroy();
     });
   };
   await open(false);

@@ -166,3 +166,14 @@ export async function eachOf<T>(items: readonly T[], width: number, work: (item:
     }),
   );
 }
+
+/** Callers with a session each, opened `width` at once over `agent`. */
+export async function openSessions(url: string, count: number, width: number, agent: Agent): Promise<Caller[]> {
+  const callers: Caller[] = [];
+  await eachOf(Array.from({ length: count }), width, async () => {
+    const caller = new Caller(url, agent);
+    await caller.initialize();
+    callers.push(caller);
+  });
+  return callers;
+}
