@@ -1,3 +1,4 @@
+export { endsStream } from './ends-stream.ts';
 export { CatchUpPool } from './catch-up-pool.ts';
 export { TailEvent } from './hot-cache.ts';
 export { HistoryGuard } from './history-guard.ts';

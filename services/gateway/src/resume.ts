@@ -5,8 +5,9 @@
 import { decideAnchor, decideOpening, follow, startFollowing } from '@throughline/history';
 import type { Following } from '@throughline/history';
 import { deadline, hasLogCode } from '@throughline/log';
-import { canPrime, formatTarget, HTTP_HEADER, readEventRecord } from '@throughline/protocol';
+import { canPrime, formatTarget, HTTP_HEADER } from '@throughline/protocol';
 import type { EventId, LogRecord, Offset, ResumptionReason } from '@throughline/protocol';
+import { endsStream } from '@throughline/tail';
 import type { CursorResult, PartitionTail, SessionCursor } from '@throughline/tail';
 import { answerEmpty, refuse } from './answer-error.ts';
 import { attach, makeAttachmentName } from './attach.ts';
@@ -186,11 +187,7 @@ async function readFirst(
   context: GatewayContext,
   { tail, key, following, anchor, reader, signal }: FirstRead,
 ): Promise<CursorResult | 'finished' | null> {
-  const event = readEventRecord(anchor);
-  if (!('unreadable' in event) && event.key === key && tail.claims().judge(event) === 'accepted') {
-    const [, step] = follow(following, event);
-    if (step.do === 'deliver' && step.end) return 'finished';
-  }
+  if (endsStream(tail, key, following, anchor)) return 'finished';
   const limit = deadline(context.clock, LOOK_AHEAD_MS, signal);
   try {
     for (;;) {

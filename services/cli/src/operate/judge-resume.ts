@@ -13,6 +13,7 @@ import {
 import type { Log } from '@throughline/log';
 import { readEventRecord } from '@throughline/protocol';
 import type { EventId, LogRecord, Offset, ResumptionReason, SessionId } from '@throughline/protocol';
+import { endsStream } from '@throughline/tail';
 import type { Meta, PartitionTail, SessionDirectory } from '@throughline/tail';
 
 export type ResumeJudgement =
@@ -111,11 +112,7 @@ async function walk(
 ): Promise<ResumeJudgement> {
   // Whatever is attached now loses the stream to whoever resumes: nothing in the log supersedes a new attachment.
   let state = startFollowing(cursor.stream, '');
-  const event = readEventRecord(anchor);
-  if (!('unreadable' in event) && event.key === key && tail.claims().judge(event) === 'accepted') {
-    const [, step] = follow(state, event);
-    if (step.do === 'deliver' && step.end) return { outcome: 'finished' };
-  }
+  if (endsStream(tail, key, state, anchor)) return { outcome: 'finished' };
   const reader = tail.cursor(key, cursor.offset + 1);
   let replays = 0;
   for (;;) {
