@@ -1,13 +1,13 @@
 /** What the embedded drivers refuse before anything is queued. Misuse throws; what depends on data is `APPEND_REFUSED`. */
-import { COMPACTED_TOPICS } from '@throughline/protocol';
+import { COMPACTED_TOPICS, hasOnePartition } from '@throughline/protocol';
 import type { Offset, Partition, RecordInput, Topic } from '@throughline/protocol';
 import { LogError } from './errors.ts';
 import type { LogDescription, PartitionRef } from './port.ts';
 import { recordBytes } from './record-size.ts';
 
-/** Partitions of a topic: `meta` and `dead-letter` have one. */
+/** Partitions of a topic in a log of so many. */
 export function partitionCount(topic: Topic, partitions: number): number {
-  return topic === 'meta' || topic === 'dead-letter' ? 1 : partitions;
+  return hasOnePartition(topic) ? 1 : partitions;
 }
 
 export function isCompacted(topic: Topic): boolean {

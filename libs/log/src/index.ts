@@ -2,7 +2,7 @@ export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { errorText, hasLogCode, LogError } from './errors.ts';
 export type { LogErrorCode, LogErrorDetails } from './errors.ts';
-export { META, WORKER_GROUP } from './port.ts';
+export { DEAD_LETTER, META, WORKER_GROUP } from './port.ts';
 export type {
   Appended,
   Bounds,

@@ -60,6 +60,9 @@ export const META = { topic: 'meta', partition: 0 } as const satisfies Partition
 /** The group of the workers: its members divide the partitions of `inbound`. */
 export const WORKER_GROUP = 'workers';
 
+/** The one partition of what nobody can read. */
+export const DEAD_LETTER = { topic: 'dead-letter', partition: 0 } as const satisfies PartitionRef;
+
 export interface Membership {
   readonly member: string;
   /** The partitions assigned now. */

@@ -2,6 +2,11 @@
 export const TOPICS = ['inbound', 'events', 'sessions', 'meta', 'dead-letter'] as const;
 export type Topic = (typeof TOPICS)[number];
 
+/** `meta` and `dead-letter` have one partition; the others as many as the log was made with. */
+export function hasOnePartition(topic: Topic): boolean {
+  return topic === 'meta' || topic === 'dead-letter';
+}
+
 /** Topics of which only the newest record of a key counts. */
 export const COMPACTED_TOPICS: readonly Topic[] = ['sessions', 'meta'];
 

@@ -2,8 +2,9 @@
  * The rights that each role needs on a cluster with access control: the least that its whole work is done with.
  * docs/operations/security-kafka.md shows this table, and tests apply that page to a broker. SPEC: KAFKA-ACL.
  */
+import { TOPICS } from '@throughline/protocol';
 import type { Topic } from '@throughline/protocol';
-import { ALL_TOPICS, DEFAULT_PREFIX, groupName, topicName } from './topic-names.ts';
+import { DEFAULT_PREFIX, groupName, topicName } from './topic-names.ts';
 
 /** `operator`: whoever runs `topics`, `doctor`, `inspect`, `tail` and `epoch`. */
 export type KafkaRole = 'gateway' | 'worker' | 'operator';
@@ -58,7 +59,7 @@ const TOPIC_RIGHTS: Readonly<Record<KafkaRole, Readonly<Record<Topic, readonly A
 
 /** Everything a role needs, topics in their usual order. */
 export function aclsOf(role: KafkaRole, prefix: string = DEFAULT_PREFIX): RoleAcl[] {
-  const onTopics = ALL_TOPICS.flatMap((topic) => {
+  const onTopics = TOPICS.flatMap((topic) => {
     const name = topicName(prefix, topic);
     return TOPIC_RIGHTS[role][topic].map((operation) => onTopic(name, operation));
   });
@@ -74,7 +75,7 @@ export function aclsOf(role: KafkaRole, prefix: string = DEFAULT_PREFIX): RoleAc
 }
 
 function settingsOf(prefix: string): RoleAcl[] {
-  return ALL_TOPICS.map((topic) => ({
+  return TOPICS.map((topic) => ({
     ...onTopic(topicName(prefix, topic), 'DescribeConfigs'),
     isOptional: true,
   }));

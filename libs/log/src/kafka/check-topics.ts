@@ -1,4 +1,5 @@
 /** What is looked at when a log is opened: topics that are not what they must be lose records in silence. */
+import { TOPICS } from '@throughline/protocol';
 import type { Topic } from '@throughline/protocol';
 import { isCompacted } from '../check-append.ts';
 import { LogError } from '../errors.ts';
@@ -7,7 +8,7 @@ import { aclsOf, isAllowed } from './acls.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import { deniedFailure, isDenial } from './kafka-failure.ts';
 import type { KafkaLogEvent } from './options.ts';
-import { ALL_TOPICS, topicName } from './topic-names.ts';
+import { topicName } from './topic-names.ts';
 import { DEFAULT_MAX_MESSAGE_BYTES } from './topic-settings.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
 import type { TopicMetadata } from './wire/cluster.ts';
@@ -33,7 +34,7 @@ export async function checkTopics(
   roles: readonly KafkaRole[],
   onLog: (event: KafkaLogEvent) => void,
 ): Promise<TopicFacts> {
-  const names = new Map<Topic, string>(ALL_TOPICS.map((topic) => [topic, topicName(prefix, topic)]));
+  const names = new Map<Topic, string>(TOPICS.map((topic) => [topic, topicName(prefix, topic)]));
   const metadata = await map.metadata([...names.values()], roles.length > 0);
   const denied = missingRights(metadata.topics, roles, prefix);
   if (denied.length > 0) throw deniedFailure(denied, KAFKA_ERRORS.TOPIC_AUTHORIZATION_FAILED);
@@ -91,7 +92,7 @@ export async function checkTopics(
 /** All at once and in our order, so that nobody has to find them one by one. */
 function missingRights(topics: readonly TopicMetadata[], roles: readonly KafkaRole[], prefix: string): Acl[] {
   const needed = roles.flatMap((role) => aclsOf(role, prefix)).filter(({ isOptional }) => !isOptional);
-  return ALL_TOPICS.flatMap((topic): Acl[] => {
+  return TOPICS.flatMap((topic): Acl[] => {
     const name = topicName(prefix, topic);
     const ofTopic = needed.filter((acl) => acl.resource === 'topic' && acl.name === name);
     const { error = 0, allowed = null } = topics.find((each) => each.name === name) ?? {};

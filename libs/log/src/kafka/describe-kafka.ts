@@ -1,4 +1,5 @@
 /** What a cluster shows of itself and of the topics of a prefix, for whoever looks after it. Reads only. */
+import { TOPICS } from '@throughline/protocol';
 import type { Partition, Topic } from '@throughline/protocol';
 import { WORKER_GROUP } from '../port.ts';
 import { createClusterMap } from './cluster-map.ts';
@@ -6,7 +7,7 @@ import type { ClusterMap } from './cluster-map.ts';
 import { openConnection } from './connection.ts';
 import { isDenial, KafkaFailure } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
-import { ALL_TOPICS, checkPrefix, groupName, topicName } from './topic-names.ts';
+import { checkPrefix, groupName, topicName } from './topic-names.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
 import { abilitiesCall, describeBrokerCall, describeTopicsCall } from './wire/cluster.ts';
 import type { ClusterMetadata } from './wire/cluster.ts';
@@ -95,7 +96,7 @@ export async function describeKafka(client: KafkaClientOptions, prefix: string):
   checkPrefix(prefix);
   const map = createClusterMap(client);
   try {
-    const names = ALL_TOPICS.map((topic) => topicName(prefix, topic));
+    const names = TOPICS.map((topic) => topicName(prefix, topic));
     const metadata = await ask(() => map.metadata(names));
     if (!metadata.known) return { cluster: metadata, brokers: [], topics: [], group: UNASKED, brokerSettings: UNASKED };
     const { clusterId, controller } = metadata.value;
@@ -137,7 +138,7 @@ async function describeTopics(map: ClusterMap, metadata: ClusterMetadata, prefix
     there.length === 0
       ? ({ known: true, value: [] } as const)
       : await ask(() => map.callAny(describeTopicsCall(there, null), ASK_MS));
-  return ALL_TOPICS.map((topic) => {
+  return TOPICS.map((topic) => {
     const name = topicName(prefix, topic);
     const found = metadata.topics.find((each) => each.name === name);
     const settings = described.known ? described.value.find((each) => each.name === name) : undefined;

@@ -1,7 +1,5 @@
 import type { Topic } from '@throughline/protocol';
 
-export const ALL_TOPICS = ['inbound', 'events', 'sessions', 'meta', 'dead-letter'] as const satisfies readonly Topic[];
-
 export const DEFAULT_PREFIX = 'throughline';
 
 /** Letters that Kafka takes in a topic name. Throws `TypeError`. */

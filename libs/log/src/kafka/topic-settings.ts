@@ -1,7 +1,8 @@
 /** How the topics of a log have to be set. Design: records that are there must stay there, in the order of their times. */
+import { TOPICS } from '@throughline/protocol';
 import type { Topic } from '@throughline/protocol';
 import { partitionCount } from '../check-append.ts';
-import { ALL_TOPICS, checkPrefix, DEFAULT_PREFIX, topicName } from './topic-names.ts';
+import { checkPrefix, DEFAULT_PREFIX, topicName } from './topic-names.ts';
 
 export interface TopicPlanOptions {
   /** Default `throughline`. */
@@ -105,7 +106,7 @@ export function planTopics(options: TopicPlanOptions = {}): TopicPlan[] {
     };
     return new Set(Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [name])));
   };
-  return ALL_TOPICS.map((topic) => ({
+  return TOPICS.map((topic) => ({
     topic,
     name: topicName(prefix, topic),
     partitions: partitionCount(topic, partitions),

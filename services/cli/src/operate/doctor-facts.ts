@@ -1,7 +1,7 @@
 /** What `throughline doctor` looks at. Each fact is asked for by itself, with a deadline: what fails is unknown, and the rest is still told. */
 import { statSync } from 'node:fs';
 import path from 'node:path';
-import { deadline, errorText, hasLogCode } from '@throughline/log';
+import { DEAD_LETTER, deadline, errorText, hasLogCode } from '@throughline/log';
 import type { Log, LogDescription } from '@throughline/log';
 import { describeKafka, diffTopics } from '@throughline/log/kafka';
 import type { Asked, KafkaFacts, TopicChange } from '@throughline/log/kafka';
@@ -105,9 +105,8 @@ async function findSpans(log: Log, signal: AbortSignal): Promise<PartitionSpan[]
 }
 
 async function countDeadLetters(log: Log, signal: AbortSignal): Promise<{ count: number; newestMs: number | null }> {
-  const of = { topic: 'dead-letter', partition: 0 } as const;
-  const { start, end } = await log.bounds(of);
-  const newest = start < end ? await readOne(log, of, end - 1, signal) : null;
+  const { start, end } = await log.bounds(DEAD_LETTER);
+  const newest = start < end ? await readOne(log, DEAD_LETTER, end - 1, signal) : null;
   return { count: end - start, newestMs: newest?.timestampMs ?? null };
 }
 

@@ -1,5 +1,5 @@
 /** From the words and options of a command line to what an operator's command is asked for. */
-import { parseOffset, TOPICS } from '@throughline/protocol';
+import { hasOnePartition, parseOffset, TOPICS } from '@throughline/protocol';
 import type { SessionId } from '@throughline/protocol';
 import type { Fault } from '../faults.ts';
 import { decodeId } from './decode-id.ts';
@@ -88,7 +88,7 @@ function parseTail(options: ReadonlyMap<CommandOptionName, string>, faults: Faul
     faults.push({ where: `--from ${JSON.stringify(fromText)}`, problem: 'must be start, end or an offset.' });
   const session = parseSession(options, faults);
   const partition = number('partition', 0);
-  const isSingle = topic === 'meta' || topic === 'dead-letter';
+  const isSingle = topic !== undefined && hasOnePartition(topic);
   if (typeof from === 'number' && partition === null && session === null && !isSingle)
     faults.push({ where: '--from', problem: 'an offset is one of a partition; name it with --partition.' });
   return {

@@ -1,7 +1,7 @@
 /** `throughline tail`: follows the records of a topic in lines for people, or in JSON, one record a line. */
 import { hasLogCode, LogError, sleep } from '@throughline/log';
 import type { Log, PartitionRef, ReadBatch } from '@throughline/log';
-import { decodeText, META_KEY } from '@throughline/protocol';
+import { decodeText, hasOnePartition, META_KEY } from '@throughline/protocol';
 import type { LogRecord, Offset, Partition, SessionId, Topic } from '@throughline/protocol';
 import { StartError } from '../faults.ts';
 import type { Settings } from '../settings.ts';
@@ -94,7 +94,7 @@ async function follow({ log, request, self, signal, print }: Following, ref: Par
 }
 
 function partitionsOf({ topic, partition, session }: TailRequest, log: Log): PartitionRef[] {
-  const isSingle = topic === 'meta' || topic === 'dead-letter';
+  const isSingle = hasOnePartition(topic);
   const count = isSingle ? 1 : log.description.partitions;
   const only = partition ?? (isSingle ? null : (session?.partition ?? null));
   if (only !== null && only >= count)

@@ -1,11 +1,10 @@
 /** Records that cannot be read are never dropped in silence: a copy, with where it stood and why. SPEC: WRK-POISON. */
-import { errorText, hasLogCode } from '@throughline/log';
+import { DEAD_LETTER, errorText, hasLogCode } from '@throughline/log';
 import type { Log, PartitionRef } from '@throughline/log';
 import { encodeText } from '@throughline/protocol';
 import type { LogRecord } from '@throughline/protocol';
 import type { WorkerContext } from '../context.ts';
 
-const DEAD_LETTER = { topic: 'dead-letter', partition: 0 } as const;
 const MAX_WHY_CHARS = 200;
 
 /** Copies that are under way at once, before the reader that finds the records has to wait. */
