@@ -1,3 +1,4 @@
+export { ackWithin } from './ack-within.ts';
 export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { errorText, hasLogCode, LogError } from './errors.ts';

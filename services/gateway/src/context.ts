@@ -1,6 +1,6 @@
 /** What the parts of the gateway core share. */
 import type { Clock, Log, Random } from '@throughline/log';
-import { deadline, errorText, LogError } from '@throughline/log';
+import { ackWithin, deadline, errorText, LogError } from '@throughline/log';
 import type { Epoch, Offset, RecordInput, SessionId } from '@throughline/protocol';
 import { INBOUND_TYPE, makeRecord } from '@throughline/protocol';
 import type { HistoryGuard, Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
@@ -54,7 +54,7 @@ export async function appendForClient(
   const { clock, config, metrics, logger, guard } = context;
   const started = clock.monoMs();
   try {
-    const appended = await withDeadline(context, config.appendTimeoutMs, guard.append(to, records));
+    const appended = await ackWithin(clock, config.appendTimeoutMs, guard.append(to, records));
     metrics.observe('throughline_gateway_append_seconds', (clock.monoMs() - started) / 1000);
     return appended.offsets;
   } catch (error) {
@@ -82,22 +82,6 @@ export async function appendForClient(
 /** Refusal: `LOG_UNAVAILABLE`. */
 export function refuseBroken(): never {
   return refuse('LOG_UNAVAILABLE', 'The history of the log is being renewed; try again');
-}
-
-async function withDeadline<T>(context: GatewayContext, ms: number, work: Promise<T>): Promise<T> {
-  let cancel = (): void => undefined;
-  const timeout = new Promise<never>((_resolve, reject) => {
-    cancel = context.clock.setTimer(ms, () => {
-      reject(new LogError('APPEND_UNKNOWN', `no ack within ${ms} ms`));
-    });
-  });
-  // Whatever comes after the deadline is judged by the guard, and is nobody's rejection.
-  work.catch(() => undefined);
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    cancel();
-  }
 }
 
 /** The tail of a session's partition, caught up. Refusal: `LOG_UNAVAILABLE`, at the latest after the append deadline. */
@@ -134,7 +118,7 @@ export async function endSession(
     await context.directory.end(partition, key, reason);
   };
   try {
-    await withDeadline(context, context.config.appendTimeoutMs, work());
+    await ackWithin(context.clock, context.config.appendTimeoutMs, work());
   } catch (error) {
     if (!(error instanceof LogError)) throw error;
     context.logger.warn('the end of a session could not be recorded', {

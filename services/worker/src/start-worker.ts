@@ -1,10 +1,9 @@
 /** The worker role: joins the group, owns what it is assigned, hosts sessions, leaves in order. SPEC: WRK-*. */
-import { deadline, errorText, WORKER_GROUP } from '@throughline/log';
+import { ackWithin, deadline, errorText, WORKER_GROUP } from '@throughline/log';
 import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
 import { HistoryGuard, Meta } from '@throughline/tail';
-import { ackWithin } from './ack-within.ts';
 import { Heartbeat } from './claim/heartbeat.ts';
 import { LagCommits } from './claim/lag-commits.ts';
 import type { Progress } from './claim/lag-commits.ts';

@@ -2,10 +2,9 @@
  * Writes the checkpoints of a tenure: every few seconds when something happened, at an eighth of retention when nothing
  * did. What it tells in `meta` it tells only after the log has accepted it. SPEC: WRK-CHECKPOINT.
  */
-import { errorText, META } from '@throughline/log';
+import { ackWithin, errorText, META } from '@throughline/log';
 import { formatCheckpoint, makeRecord, META_KEY } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 import type { WorkerContext } from '../context.ts';
 import type { Tenure } from '../consume/tenure.ts';
 

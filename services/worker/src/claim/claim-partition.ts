@@ -2,11 +2,10 @@
  * Becoming the owner: append `owner.claimed` naming the claim in force, and read it back. Of two claimants exactly one
  * wins, whoever was paused where. A predecessor that still lives is waited for. SPEC: WRK-CLAIM, WRK-SUCCESSION.
  */
-import { errorText, hasLogCode, sleep } from '@throughline/log';
+import { ackWithin, errorText, hasLogCode, sleep } from '@throughline/log';
 import { EVENT_TYPE, makeRecord, NO_PREDECESSOR } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { OwnerState } from '@throughline/history';
-import { ackWithin } from '../ack-within.ts';
 import type { WorkerContext } from '../context.ts';
 import type { EventsWatch } from './events-watch.ts';
 

@@ -1,8 +1,7 @@
 /** The worker's sign of life in `meta`: its successors wait for it to stop, gateways choose partitions by it. SPEC: WRK-HEARTBEAT. */
-import { errorText, META } from '@throughline/log';
+import { ackWithin, errorText, META } from '@throughline/log';
 import { makeRecord, META_KEY } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 import type { WorkerContext } from '../context.ts';
 
 export class Heartbeat {

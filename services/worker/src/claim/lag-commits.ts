@@ -2,10 +2,9 @@
  * Commits, for each partition owned, the lowest request that is still open, or how far `inbound` was taken in if none
  * is: what every Kafka tool shows as lag is then work to do. Nothing is decided by it. SPEC: WRK-LAG.
  */
-import { errorText } from '@throughline/log';
+import { ackWithin, errorText } from '@throughline/log';
 import type { Membership } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 import type { WorkerContext } from '../context.ts';
 
 /** How far the work on a partition has come. */

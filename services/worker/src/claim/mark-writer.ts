@@ -2,10 +2,9 @@
  * Tells in `meta` how far the history of each owned partition has come, so that also a process that has read nothing of
  * it can prove that it broke. Owners are enough: they read both topics. SPEC: WRK-MARKS.
  */
-import { errorText } from '@throughline/log';
+import { ackWithin, errorText } from '@throughline/log';
 import type { HistoryMark, Partition } from '@throughline/protocol';
 import type { GuardedRef } from '@throughline/tail';
-import { ackWithin } from '../ack-within.ts';
 import type { WorkerContext } from '../context.ts';
 
 const INTERVAL_MS = 2000;

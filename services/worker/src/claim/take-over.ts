@@ -2,13 +2,12 @@
  * What a new owner does before it takes new work: reads `inbound` from the newest checkpoint, settles or dispatches
  * what a former owner left, and ends sessions that it may not rebuild. SPEC: WRK-TAKEOVER, WRK-EPOCH.
  */
-import { LogError } from '@throughline/log';
+import { LogError, readRange } from '@throughline/log';
 import { classifyText, decodeText } from '@throughline/protocol';
 import type { LogRecord, Offset } from '@throughline/protocol';
 import type { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
 import { idKey } from '../consume/open-call.ts';
-import { readRange } from '../consume/read-range.ts';
 import type { Tenure } from '../consume/tenure.ts';
 import { cancelKey } from '../consume/tenure-parts.ts';
 import type { EventsWatch } from './events-watch.ts';
@@ -46,7 +45,7 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   const onRead = (last: LogRecord | null, readEnd: Offset): void => {
     guard.noteRead(epoch, inbound, last, readEnd);
   };
-  const range = { log, partition, from: checkpoint?.from ?? 0, below: end, signal, onRead, onEvicted };
+  const range = { log, of: inbound, from: checkpoint?.from ?? 0, below: end, signal, onRead, onEvicted };
   // A cancel lies behind its request: all of them are known before the first request is decided.
   const cancels = new Map<string, Offset>();
   for await (const record of readRange(range)) {

@@ -2,7 +2,7 @@
  * Sessions of a tenure from their beginning, or from the former owner, to their end. An end fails all that is pending,
  * both ways, and is recorded only after the log has accepted it: a former owner ends nothing. SPEC: WRK-END, WRK-RESTORE.
  */
-import { errorText } from '@throughline/log';
+import { ackWithin, errorText } from '@throughline/log';
 import { wireError } from '@throughline/protocol';
 import type {
   JsonRpcErrorObject,
@@ -11,7 +11,6 @@ import type {
   SessionEndReason,
   SessionRecord,
 } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 import { ownerLostError, sessionEndedError } from '../settle/call-errors.ts';
 import { HostedSession } from './hosted-session.ts';
 import type { OpenCall } from './open-call.ts';

@@ -1,7 +1,6 @@
 /** Keeps the records of sessions in the compacted topic: what another worker needs to go on. SPEC: WRK-RESTORE. */
-import { errorText } from '@throughline/log';
+import { ackWithin, errorText } from '@throughline/log';
 import type { JsonRpcRequest, SessionRecord } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 import type { HostedSession } from './hosted-session.ts';
 import { recordAfter } from './session-table.ts';
 import type { TenureParts } from './tenure-parts.ts';

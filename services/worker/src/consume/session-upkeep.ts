@@ -3,9 +3,8 @@
  * cursors of clients that cannot be refreshed are moved by a ping, and records are mended or forgotten.
  * SPEC: WRK-IDLE, WRK-PING, WRK-TOMBSTONE.
  */
-import { errorText } from '@throughline/log';
+import { ackWithin, errorText } from '@throughline/log';
 import { canPrime } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 import { pingId } from '../settle/server-request-ids.ts';
 import type { HostedSession } from './hosted-session.ts';
 import type { ServerMessages } from './server-messages.ts';

@@ -3,10 +3,9 @@
  * append whose outcome is not known nothing more is written: the owner gives up its claim and learns from the log what
  * happened. SPEC: WRK-WRITER.
  */
-import { errorText, hasLogCode, sleep } from '@throughline/log';
+import { ackWithin, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Appended, Clock, LogDescription } from '@throughline/log';
 import type { Offset, Partition, RecordInput } from '@throughline/protocol';
-import { ackWithin } from '../ack-within.ts';
 
 /** The writer has stopped: the record is not in the log, or nobody knows. */
 export class WriterStoppedError extends Error {

@@ -1,6 +1,6 @@
 /** A deadline for appends. */
-import { LogError } from '@throughline/log';
-import type { Clock } from '@throughline/log';
+import type { Clock } from './clock.ts';
+import { LogError } from './errors.ts';
 
 /** Settles as `append` does, or rejects with `APPEND_UNKNOWN` after `ms`: it may still land. */
 export async function ackWithin<T>(clock: Clock, ms: number, append: Promise<T>): Promise<T> {
@@ -10,6 +10,7 @@ export async function ackWithin<T>(clock: Clock, ms: number, append: Promise<T>)
       reject(new LogError('APPEND_UNKNOWN', `no ack within ${Math.round(ms)} ms`));
     });
   });
+  // What comes after the deadline is nobody's rejection.
   append.catch(() => undefined);
   try {
     return await Promise.race([append, late]);
