@@ -14,17 +14,18 @@ const record = (key: string) => ({ key: encodeText(key), value: encodeText('x'),
 async function createRig() {
   const clock = createManualClock();
   const log = createMemoryLog({ clock });
-  const rig: { isDown: boolean; lagsBy: number; asleep: Promise<void> | null } = {
+  const rig: { isDown: boolean; lagsBy: number; asleep: Promise<void> | null; source: string } = {
     isDown: false,
     lagsBy: 0,
     asleep: null,
+    source: 'one',
   };
   const shown: Log = {
     ...log,
     async read(...args) {
       await rig.asleep;
       if (rig.isDown) throw new LogError('LOG_UNAVAILABLE', 'down');
-      return await log.read(...args);
+      return { ...(await log.read(...args)), source: rig.source };
     },
     async bounds(of) {
       const { start, end } = await log.bounds(of);
@@ -99,6 +100,22 @@ describe('a compacted topic that is not what was read of it', () => {
     await clock.advance(1000);
     await view.sync();
     expect(keys.slice(3).filter((key) => key !== 'probe')).toEqual(['a', 'x', 'y', 'z']);
+    expect(named()).toEqual(['doubt', 'lost', 'rebuilt']);
+    await view.close();
+  });
+
+  it('[LOG-VIEW-LOST] a failure within a read, told by its source, is a reason to look as well', async () => {
+    const { clock, log, rig, keys, named, view } = await createRig();
+    let wake = (): void => undefined;
+    rig.asleep = new Promise((resolve) => (wake = resolve));
+    await clock.advance(1100);
+    log.controls.recreate('meta');
+    await log.append(META, [record('q'), record('r'), record('s'), record('t')]);
+    rig.source = 'two';
+    wake();
+    await clock.advance(600);
+    await view.sync();
+    expect(keys.slice(3).filter((key) => key !== 'probe')).toEqual(['q', 'r', 's', 't']);
     expect(named()).toEqual(['doubt', 'lost', 'rebuilt']);
     await view.close();
   });

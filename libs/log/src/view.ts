@@ -64,6 +64,7 @@ export function openView(options: ViewOptions): View {
   const waiters = new Set<Waiter>();
   let position: Offset = 0;
   let anchor: Anchor | null = null;
+  let source: string | undefined;
   let readMs = clock.monoMs();
   // After whatever may have happened behind its back, the view looks before it goes on.
   let isUnsure = false;
@@ -111,6 +112,9 @@ export function openView(options: ViewOptions): View {
     dueMs = startedMs + waitMs + SLEPT_MS;
     const batch = await log.read(of, position, { waitMs, signal });
     noteSleep();
+    // What failed or moved was tried again within the read: it is no less a reason to look.
+    if (anchor !== null && batch.source !== source) isUnsure = true;
+    source = batch.source;
     // Doubted meanwhile: whatever was read may belong to another history.
     if (isUnsure) return;
     for (const record of batch.records) if (record.key !== null) options.apply(decodeText(record.key), record);
