@@ -3,10 +3,11 @@
  * position each, served from the cache where it reaches, by catch-up reads below it, with no hole and no repeat at the
  * border, because both are the same cursor. SPEC: TAIL-*.
  */
+import { foldLost } from '@throughline/history';
 import type { ClaimHistory } from '@throughline/history';
 import { hasLogCode, sleep } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
-import type { CheckpointHint, LogRecord, Offset, Partition } from '@throughline/protocol';
+import type { CheckpointHint, LogRecord, LostRequests, Offset, Partition } from '@throughline/protocol';
 import { CatchUpChunk, CatchUpChunks } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
 import { HotCache, TailEvent } from './hot-cache.ts';
@@ -64,6 +65,7 @@ export class PartitionTail {
   readonly #chunks: CatchUpChunks;
   readonly #reader: PartitionReader;
   readonly #waiting = new Map<string, Set<SessionCursor>>();
+  #lost: readonly LostRequests[] = [];
   #stopped = false;
 
   constructor(options: PartitionTailOptions) {
@@ -80,6 +82,7 @@ export class PartitionTail {
       hint: () => options.hint(),
       onEvent: (event, verdict) => {
         options.onVerdict?.(verdict);
+        if (verdict === 'accepted') this.#lost = foldLost(this.#lost, event);
         const tailEvent = verdict === 'accepted' && event.key !== '' ? new TailEvent(event) : null;
         this.#cache.add(event.record, tailEvent);
         if (tailEvent !== null) this.#wake(event.key, event.offset);
@@ -119,6 +122,11 @@ export class PartitionTail {
   /** The log is not what was read before, as far as it can be seen: nothing is to be read from it. */
   isInDoubt(): boolean {
     return this.#reader.isInDoubt();
+  }
+
+  /** Requests that nobody will ever answer, as of the newest checkpoint read. */
+  lost(): readonly LostRequests[] {
+    return this.#lost;
   }
 
   cacheBytes(): number {

@@ -69,6 +69,16 @@ export class EventsWatch {
     for (const { record, why } of this.#unread.splice(0)) report(record, why);
   }
 
+  /** Next offset to be read. */
+  position(): Offset {
+    return this.#reader.position();
+  }
+
+  /** The first offset that is held, as of the newest read. */
+  heldFrom(): Offset {
+    return this.#reader.bounds().start;
+  }
+
   reached(offset: Offset, signal: AbortSignal): Promise<boolean> {
     return this.#reader.reached(offset, signal);
   }

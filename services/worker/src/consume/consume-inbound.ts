@@ -32,7 +32,9 @@ export async function consumeInbound(
       } else if (read.kind === 'gap') {
         const { start } = read;
         logger.error('client messages were evicted before they were served', { partition, from: position, to: start });
+        tenure.lose(position, start);
         position = start;
+        tenure.startAt(position);
       } else {
         guard.suspect(epoch, ref, position);
         await sleep(clock, RETRY_MS, signal);
