@@ -6,7 +6,7 @@
 import { foldLost } from '@throughline/history';
 import type { ClaimHistory } from '@throughline/history';
 import { hasLogCode, sleep } from '@throughline/log';
-import type { Bounds, Clock, Log } from '@throughline/log';
+import type { Bounds, Clock, Log, PartitionRef } from '@throughline/log';
 import type { CheckpointHint, LogRecord, LostRequests, Offset, Partition } from '@throughline/protocol';
 import { CatchUpChunk, CatchUpChunks } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
@@ -27,7 +27,10 @@ export interface PartitionTailOptions {
   /** As for the reader: resolves when `hint` knows what was acknowledged before the call. */
   syncHints?(signal: AbortSignal): Promise<void>;
   onVerdict?(verdict: TailVerdict): void;
-  onError?(error: unknown): void;
+  /** A read failed, and is tried again. */
+  onError?(error: unknown, of: PartitionRef): void;
+  /** A read of the tail was answered. */
+  onAnswer?(of: PartitionRef): void;
   /** A cursor that was served from the cache fell behind it. */
   onSlowReader?(): void;
   readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
@@ -97,6 +100,7 @@ export class PartitionTail {
       },
       ...(options.syncHints === undefined ? {} : { syncHints: options.syncHints }),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
+      ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),
       ...(options.guard === undefined ? {} : { guard: options.guard }),
     });
   }
@@ -359,7 +363,7 @@ export class SessionCursor {
       if (hasLogCode(error, 'OFFSET_OUT_OF_RANGE') && from < (error.details.start ?? 0)) {
         return { kind: 'gap', start: error.details.start ?? 0, end: error.details.end ?? 0 };
       }
-      tail.options.onError?.(error);
+      tail.options.onError?.(error, { topic: 'events', partition });
       await sleep(clock, RETRY_MS, signal);
       return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
     }

@@ -2,7 +2,6 @@
  * The owner's own reading of `events[p]`: claims, the newest checkpoint, and what happened since. It sees its own
  * records accepted, or fenced. SPEC: WRK-WATCH.
  */
-import { errorText } from '@throughline/log';
 import type { ClaimHistory, Verdict } from '@throughline/history';
 import type { EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
@@ -48,9 +47,8 @@ export class EventsWatch {
         context.logger.error('events were evicted before they were read', { partition, start });
         this.#since.restart(start);
       },
-      onError: (error) => {
-        context.logger.warn('log read failed; trying again', { partition, error: errorText(error) });
-      },
+      onError: context.outages.onError,
+      onAnswer: context.outages.onAnswer,
     });
     this.#since.restart(this.#reader.position());
   }
