@@ -225,6 +225,11 @@ export class SessionCursor {
     return this.#passed;
   }
 
+  /** What follows is read from the log, not from the cache. */
+  isBehind(): boolean {
+    return this.#waiter === null && this.#position < this.#tail.cache.start();
+  }
+
   /** Moves on to `position`; used once, behind an anchor. */
   skipTo(position: Offset): void {
     this.#position = position;
