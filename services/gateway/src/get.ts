@@ -46,46 +46,54 @@ interface Standalone {
 /** For the look at what the session holds already; a head that comes later helps nobody. */
 const LOOK_BACK_MS = 5000;
 
-async function openStandalone(
-  context: GatewayContext,
-  { session, version, sink, signal }: Standalone,
-): Promise<number> {
+async function openStandalone(context: GatewayContext, options: Standalone): Promise<number> {
   const leave = context.connections.reserve();
   if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
   try {
-    const { partition, key, from } = session.id;
-    const tail = await tailOf(context, partition, signal);
-    await context.takeovers.admit(`${key} ${STANDALONE}`, signal);
-    // A connection that is gone must not take the stream from one that lives.
-    if (signal.aborted) return CLIENT_GONE;
-    const attachment = makeAttachmentName(context);
-    const attachedAt = await attach(context, session, STANDALONE, attachment);
-    const limit = deadline(context.clock, Math.min(LOOK_BACK_MS, context.config.appendTimeoutMs), signal);
-    const decision = await context.standaloneStart.decide(tail, session.id, attachedAt, limit.signal);
-    limit.dispose();
-    if (signal.aborted) return CLIENT_GONE;
-    if (decision === 'not-read-in-time') {
-      context.logger.warn('a standalone stream begins at its attachment: the session could not be read in time', {
-        partition,
-        session: key,
-      });
-    }
-    const stream = standaloneStream(attachedAt);
-    return await new SseStream(context, {
-      session,
-      version,
-      tail,
-      cursor: tail.cursor(key, decision === 'at-session-start' ? from : attachedAt),
-      following: startFollowing(stream, attachment),
-      numbering: startNumbering(session.text, stream),
-      pending: new Map(),
-      sink,
-      signal,
-      leave,
-      prelude: [formatComment('open')],
-      isResumable: false,
-    }).run();
+    // Made elsewhere, so that a connection of hours does not hold what was needed to make it.
+    const stream = await makeStandalone(context, options, leave);
+    return stream === null ? CLIENT_GONE : await stream.run();
   } finally {
     leave();
   }
+}
+
+/** `null`: the client has gone. */
+async function makeStandalone(
+  context: GatewayContext,
+  { session, version, sink, signal }: Standalone,
+  leave: () => void,
+): Promise<SseStream | null> {
+  const { partition, key, from } = session.id;
+  const tail = await tailOf(context, partition, signal);
+  await context.takeovers.admit(`${key} ${STANDALONE}`, signal);
+  // A connection that is gone must not take the stream from one that lives.
+  if (signal.aborted) return null;
+  const attachment = makeAttachmentName(context);
+  const attachedAt = await attach(context, session, STANDALONE, attachment);
+  const limit = deadline(context.clock, Math.min(LOOK_BACK_MS, context.config.appendTimeoutMs), signal);
+  const decision = await context.standaloneStart.decide(tail, session.id, attachedAt, limit.signal);
+  limit.dispose();
+  if (signal.aborted) return null;
+  if (decision === 'not-read-in-time') {
+    context.logger.warn('a standalone stream begins at its attachment: the session could not be read in time', {
+      partition,
+      session: key,
+    });
+  }
+  const stream = standaloneStream(attachedAt);
+  return new SseStream(context, {
+    session,
+    version,
+    tail,
+    cursor: tail.cursor(key, decision === 'at-session-start' ? from : attachedAt),
+    following: startFollowing(stream, attachment),
+    numbering: startNumbering(session.text, stream),
+    pending: new Map(),
+    sink,
+    signal,
+    leave,
+    prelude: [formatComment('open')],
+    isResumable: false,
+  });
 }

@@ -210,7 +210,8 @@ export class SseStream {
       await this.#flush();
       return false;
     }
-    await this.#flush();
+    // In catch-up the next read brings more at once; few events a read would be a system call each.
+    if (!this.#options.cursor.isBehind()) await this.#flush();
     return true;
   }
 
@@ -266,6 +267,7 @@ export class SseStream {
     const { clock, config } = this.#context;
     const keepAliveAtMs = this.#lastWriteMs + config.keepAliveMs;
     const refreshAtMs = canPrime(this.#options.version) ? this.#lastIdMs + config.refreshMs : Infinity;
+    if (this.#buffer !== '') return GATHER_MS;
     return Math.max(0, Math.min(keepAliveAtMs, refreshAtMs) - clock.monoMs());
   }
 
@@ -384,5 +386,7 @@ export class SseStream {
   }
 }
 
+/** Longest time that events of a catch-up wait for those of the next read. */
+const GATHER_MS = 100;
 /** Characters that wait to be written at most, beside the last event. */
 const FLUSH_LENGTH = 64 * 1024;

@@ -160,8 +160,8 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'libs/tail/src/partition-tail.test.ts',
     edits: [
       {
-        file: 'libs/tail/src/partition-tail.ts',
-        from: 'const limit = tail.position();',
+        file: 'libs/tail/src/catch-up-reads.ts',
+        from: 'const limit = folded();',
         to: 'const limit = Number.MAX_SAFE_INTEGER;',
       },
     ],
