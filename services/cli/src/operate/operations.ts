@@ -33,6 +33,8 @@ export interface Inspected {
   readonly decoded: Exclude<DecodedId, { readonly kind: 'malformed' }>;
   /** The session that an event id is said to belong to. */
   readonly session: { readonly text: string; readonly id: SessionId } | null;
+  /** Values are shown: they are what clients and servers say. */
+  readonly payload: boolean;
   readonly json: boolean;
 }
 
@@ -79,7 +81,7 @@ const COMMAND_OPTIONS = {
   },
   payload: {
     help: 'Shows what clients and servers say. Without, only keys, headers and sizes.',
-    commands: ['tail'],
+    commands: ['inspect', 'tail'],
   },
   reason: {
     placeholder: 'text',
