@@ -18,6 +18,10 @@ export const OPERATION_NAMES = [
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
 
+export function isOperationName(text: string): text is OperationName {
+  return OPERATION_NAMES.some((name) => name === text);
+}
+
 export type Operation =
   | { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean }
   | { readonly kind: 'doctor'; readonly json: boolean }

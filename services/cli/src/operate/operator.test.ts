@@ -182,6 +182,10 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
       code: 2,
       stderr: expect.stringContaining('it has 1 fields between dots') as string,
     });
+    // Nothing was to be started, and no configuration of a gateway is looked at.
+    expect((await runCli('inspect nonsense --log kafka://kafka.example:9092')).stderr).toMatch(
+      /^throughline: 1 fault in `inspect`; nothing was done\.\n {2}- "nonsense": [^\n]*\nIts options: throughline help inspect\n$/,
+    );
   });
 
   it('[CLI-EPOCH] rotate says what it would do, does it with --yes, and show tells both epochs and the reason', async () => {
