@@ -73,10 +73,10 @@ export const COMMANDS: { readonly [C in CommandName]: CommandRow } = {
     exits: [['0', 'the topics are as they should be'], ['1', 'it refused some changes, or failed'], WRONG, STOPPED],
   },
   'topics show': {
-    meaning: 'the topics of a Kafka log as they are',
+    meaning: 'the topics of a Kafka log as they are; exit code 1 if one is missing',
     ...ofOperator(),
     examples: [`throughline topics show ${KAFKA}`],
-    exits: [['0', 'all topics are there'], FAILED, WRONG, STOPPED],
+    exits: [['0', 'all topics are there'], ['1', 'a topic is missing, or it failed'], WRONG, STOPPED],
   },
   'topics diff': {
     meaning: 'what `topics apply` would change; exit code 1 if there is something',
