@@ -248,6 +248,28 @@ describe('doctor', () => {
     });
   });
 
+  it('[CLI-DOCTOR] whatever cannot be seen, each finding that is not ok has a reason and a fix', () => {
+    const away = { known: false, denied: false, message: 'not known within 30 s' } as const;
+    const missing = KAFKA.topics.map((each) => ({ ...each, partitions: known(null), settings: away }));
+    const blind = { secrets: away, ownership: away, spans: away, deadLetters: away };
+    const cases: readonly DoctorFacts[] = [
+      { ...GOOD, ...blind, differences: away, kafka: { ...KAFKA, group: away, brokerSettings: away } },
+      { ...GOOD, ...blind, differences: null, kafka: { ...KAFKA, topics: missing, group: away, brokerSettings: away } },
+      { ...GOOD, differences: known([{ kind: 'create', topic: 'p.meta', partitions: 1, replication: 3 }]) },
+      { ...GOOD, ...blind, kafka: null, differences: null },
+      { ...GOOD, kafka: { ...KAFKA, brokers: [{ node: 1, address: 'b1:9092', abilities: away }] } },
+      withRow({ state: 'unknown', error: null }),
+    ];
+    for (const facts of cases) {
+      const faulty = diagnose(facts, PROMISES).filter(({ level }) => level !== 'ok');
+      expect(faulty).not.toEqual([]);
+      for (const { code, what, fix } of faulty) {
+        expect(what, code).toMatch(/\S/);
+        expect(fix, code).toMatch(/\S/);
+      }
+    }
+  });
+
   it('[CLI-DOCTOR] a finding that is not ok is followed by why it matters and by the fix, a command that can be copied', () => {
     const findings = diagnose(withTopic({ ...topic('meta'), partitions: known(null) }), PROMISES);
     const shown = renderFindings(findings);

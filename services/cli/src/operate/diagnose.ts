@@ -18,8 +18,13 @@ export function diagnose(facts: DoctorFacts, promises: Promises): Finding[] {
       resource === 'cluster' ? '--cluster' : `--${resource} ${promises.prefix}. --resource-pattern-type prefixed`;
     return `kafka-acls.sh --bootstrap-server ${promises.brokers.join(',')} --add --allow-principal User:<you> --operation ${operation} ${on}`;
   };
+  const again = `check again: ${promises.cli('doctor')}`;
+  const fixFor: Diagnosed['fixFor'] = ({ denied }, operation, resource) => {
+    if (denied) return acl(operation, resource);
+    return facts.kafka === null ? again : `look at the logs of the brokers, then ${again}`;
+  };
   const living = facts.ownership.known ? facts.ownership.value.living.size : 0;
-  const asked: Diagnosed = { ...promises, differences: facts.differences, livingWorkers: living, acl };
+  const asked: Diagnosed = { ...promises, differences: facts.differences, livingWorkers: living, fixFor, acl };
   const { kafka } = facts;
   const cluster = kafka === null ? [] : diagnoseKafka(kafka, asked);
   if (kafka !== null && !kafka.cluster.known) return cluster;
@@ -100,8 +105,8 @@ function show(ms: number): string {
   return ms === Infinity ? 'for ever' : formatDuration(ms);
 }
 
-function windowHeld({ spans, nowMs }: DoctorFacts, { windowMs, acl }: Diagnosed): Finding {
-  if (!spans.known) return unknown('window-held', spans.message, spans.denied ? acl('Read', 'topic') : null);
+function windowHeld({ spans, nowMs }: DoctorFacts, { windowMs, fixFor }: Diagnosed): Finding {
+  if (!spans.known) return unknown('window-held', spans.message, fixFor(spans, 'Read', 'topic'));
   const short = spans.value.filter(
     ({ start, oldestMs }) => start > 0 && oldestMs !== null && nowMs - oldestMs < windowMs,
   );
@@ -115,8 +120,8 @@ function windowHeld({ spans, nowMs }: DoctorFacts, { windowMs, acl }: Diagnosed)
   };
 }
 
-function sizing({ spans, nowMs }: DoctorFacts, { windowMs, acl }: Diagnosed): Finding {
-  if (!spans.known) return unknown('sizing', spans.message, spans.denied ? acl('Read', 'topic') : null);
+function sizing({ spans, nowMs }: DoctorFacts, { windowMs, fixFor }: Diagnosed): Finding {
+  if (!spans.known) return unknown('sizing', spans.message, fixFor(spans, 'Read', 'topic'));
   const rate = spans.value.reduce((sum, { start, end, oldestMs }) => {
     // Less than a minute says nothing of a rate.
     const seconds = oldestMs === null ? 0 : Math.max(MINUTE, nowMs - oldestMs) / SECOND;
@@ -178,8 +183,8 @@ function secret({ secrets, kafka }: DoctorFacts): Finding {
   return ok('secret', `${all.length} ${place}; the first signs, all verify`);
 }
 
-function epoch({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('epoch', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function epoch({ ownership, nowMs }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('epoch', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const { inForce, epochs } = ownership.value.meta;
   if (inForce === null) {
     const foreign = epochs.find(({ verdict }) => verdict === 'foreign');
@@ -198,8 +203,8 @@ function epoch({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Find
   return ok('epoch', what);
 }
 
-function owners({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('owners', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function owners({ ownership }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('owners', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const { rows, living, meta } = ownership.value;
   if (meta.inForce === null) return unknown('owners', 'there is no epoch yet', 'start a worker');
   const named = (state: string): string =>
@@ -224,8 +229,8 @@ function owners({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
   return ok('owners', `${living.size} workers own all ${rows.length} partitions`);
 }
 
-function lag({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('lag', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function lag({ ownership, nowMs }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('lag', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const { rows } = ownership.value;
   const total = rows.reduce((sum, row) => sum + (row.lag ?? 0), 0);
   const open = rows.reduce((sum, row) => sum + (row.open ?? 0), 0);
@@ -246,8 +251,8 @@ function lag({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Findin
   };
 }
 
-function poison({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('poison', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function poison({ ownership }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('poison', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const all = [...ownership.value.facts.values()];
   const repeated = all.filter(({ open }) => (open?.mostAttempts ?? 0) > 1).map(({ partition }) => partition);
   const unreadable = all.filter(({ unreadable: count }) => count > 0).map(({ partition }) => partition);
@@ -267,8 +272,8 @@ function poison({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
   };
 }
 
-function deadLetters({ deadLetters: asked }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!asked.known) return unknown('dead-letters', asked.message, asked.denied ? acl('Read', 'topic') : null);
+function deadLetters({ deadLetters: asked }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!asked.known) return unknown('dead-letters', asked.message, fixFor(asked, 'Read', 'topic'));
   const { count, newestMs } = asked.value;
   if (count === 0) return ok('dead-letters', 'none');
   return {
@@ -283,6 +288,6 @@ function ok(code: Finding['code'], what: string): Finding {
   return { code, level: 'ok', what, fix: null };
 }
 
-function unknown(code: Finding['code'], what: string, fix: string | null): Finding {
+function unknown(code: Finding['code'], what: string, fix: string): Finding {
   return { code, level: 'unknown', what, fix };
 }

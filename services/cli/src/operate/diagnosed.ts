@@ -17,6 +17,8 @@ export interface Promises {
 export interface Diagnosed extends Promises {
   readonly differences: Asked<readonly TopicChange[]> | null;
   readonly livingWorkers: number;
+  /** For what is not known: the right that is missing, or else where to look before another try. */
+  fixFor(asked: { readonly denied: boolean }, operation: string, resource: 'topic' | 'group' | 'cluster'): string;
   /** The command that grants a right on what the prefix names. */
   acl(operation: string, resource: 'topic' | 'group' | 'cluster'): string;
 }
