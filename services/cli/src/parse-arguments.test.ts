@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseArguments } from './parse-arguments.ts';
+import { faultsOfArguments } from './testing/load-line.ts';
 
-function faultsOf(...argv: string[]): string[] {
-  return parseArguments(argv).faults.map(({ where, problem }) => `${where}: ${problem}`);
-}
+const faultsOf = (...argv: string[]): string[] => faultsOfArguments(argv);
 
 describe('parseArguments', () => {
   it('[CLI-COMMANDS] every command is understood, wherever the options stand', () => {

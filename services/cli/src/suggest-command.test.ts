@@ -2,20 +2,18 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadSettings } from './load-settings.ts';
-import { parseArguments } from './parse-arguments.ts';
 import type { Environment } from './read-environment.ts';
 import type { Settings } from './settings.ts';
 import { suggestCommand } from './suggest-command.ts';
+import { loadLine } from './testing/load-line.ts';
 
 const cwd = mkdtempSync(path.join(tmpdir(), 'throughline-suggest-'));
 afterAll(() => {
   rmSync(cwd, { recursive: true });
 });
 
-function settingsOf(line: string, environment: Environment = {}): Settings {
-  return loadSettings({ arguments: parseArguments(line.split(' ')), environment, cwd, demoModule: '/d' }, 'operate');
-}
+const settingsOf = (line: string | readonly string[], environment: Environment = {}): Settings =>
+  loadLine(line, environment, cwd);
 
 /** What decides which log is spoken to, and how. */
 const reach = ({ log }: Settings): unknown => [log.location, log.kafka, log.topics];
@@ -57,7 +55,7 @@ describe('suggestCommand', () => {
       ],
     ];
     for (const [argv, environment] of cases) {
-      const settings = loadSettings({ arguments: parseArguments(argv), environment, cwd, demoModule: '/d' }, 'operate');
+      const settings = settingsOf(argv, environment);
       const advised = suggestCommand(settings, 'topics apply');
       expect(advised).not.toContain('hunter');
       const words = [...advised.matchAll(/(?:'[^']*'|\\'|[^\s'\\])+/g)].map(([word]) =>
@@ -66,12 +64,7 @@ describe('suggestCommand', () => {
           (_, quoted: string | undefined, escaped: string | undefined) => quoted ?? escaped ?? '',
         ),
       );
-      const pasted = parseArguments(words.slice(1));
-      expect(pasted.faults, advised).toEqual([]);
-      expect(
-        reach(loadSettings({ arguments: pasted, environment, cwd, demoModule: '/d' }, 'operate')),
-        advised,
-      ).toEqual(reach(settings));
+      expect(reach(settingsOf(words.slice(1), environment)), advised).toEqual(reach(settings));
     }
   });
 });
