@@ -4,7 +4,7 @@ import type { SessionId } from '@throughline/protocol';
 import type { DecodedId } from './decode-id.ts';
 import type { TailRequest } from './tail.ts';
 
-export const OPERATION_NAMES = [
+const OPERATION_NAMES = [
   'topics apply',
   'topics show',
   'topics diff',

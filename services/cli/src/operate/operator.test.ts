@@ -41,7 +41,7 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
 
   it('[CLI-INSPECT] what inspect says of a cursor is what the gateway then answers, each reason told apart', async () => {
     const client = await RawClient.connect(serve.url);
-    const answer = await client.callTool(serve.url, 'countdown', { from: 3, ms: 20 });
+    const answer = await client.callTool(serve.url, 'countdown', { from: 3, intervalMs: 20 });
     await answer.until('the result', ({ data }) => data.includes('"result"'));
     const ids = answer.items.flatMap(({ id, data }) => (id !== undefined && data !== '' ? [id] : []));
     const [first = '', second = ''] = ids;
@@ -155,7 +155,7 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
 
   it('[CLI-INSPECT] of a session id the state, signature, client, open requests and owner are told', async () => {
     const client = await RawClient.connect(serve.url);
-    const slow = await client.callTool(serve.url, 'countdown', { from: 40, ms: 250 });
+    const slow = await client.callTool(serve.url, 'countdown', { from: 40, intervalMs: 250 });
     await slow.until('progress', ({ data }) => data.includes('notifications/progress'));
     const described = JSON.parse(
       (await runCli(`inspect ${client.sessionId} --json ${log}`)).stdout,
