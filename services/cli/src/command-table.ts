@@ -112,7 +112,12 @@ export const COMMANDS: { readonly [C in CommandName]: CommandRow } = {
     meaning: 'whose each partition is, and how much work waits in it',
     ...ofOperator('dead-after'),
     examples: [`throughline owners ${KAFKA}`],
-    exits: [['0', 'it said whose each is, whatever that is'], FAILED, WRONG, STOPPED],
+    exits: [
+      ['0', 'it said whose each is, whatever that is'],
+      ['1', 'a partition could not be read, or it failed'],
+      WRONG,
+      STOPPED,
+    ],
   },
   'epoch show': {
     meaning: 'the epoch in force, those before it, and why each began',

@@ -102,6 +102,7 @@ const OWNERSHIP: Ownership = {
   skewMs: 12,
   rows: [ROW],
   facts: new Map([[0, PARTITION]]),
+  isDenied: false,
 };
 
 const GOOD: DoctorFacts = {

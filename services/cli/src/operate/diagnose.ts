@@ -203,9 +203,9 @@ function epoch({ ownership, nowMs }: DoctorFacts, { cli, fixFor }: Diagnosed): F
   return ok('epoch', what);
 }
 
-function owners({ ownership }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+function owners({ ownership }: DoctorFacts, { acl, cli, fixFor }: Diagnosed): Finding {
   if (!ownership.known) return unknown('owners', ownership.message, fixFor(ownership, 'Read', 'topic'));
-  const { rows, living, meta } = ownership.value;
+  const { rows, living, meta, isDenied } = ownership.value;
   if (meta.inForce === null) return unknown('owners', 'there is no epoch yet', 'start a worker');
   const named = (state: string): string =>
     rows
@@ -222,7 +222,11 @@ function owners({ ownership }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding
     };
   if (rows.some(({ state }) => state === 'unknown')) {
     const first = rows.find(({ state }) => state === 'unknown');
-    return unknown('owners', `partitions ${named('unknown')} could not be read: ${first?.error ?? ''}`, cli('owners'));
+    return unknown(
+      'owners',
+      `partitions ${named('unknown')} could not be read: ${first?.error ?? ''}`,
+      isDenied ? acl('Read', 'topic') : cli('owners'),
+    );
   }
   if (rows.some(({ state }) => state === 'contested'))
     return { code: 'owners', level: 'warn', what: `two workers claim ${named('contested')}`, fix: cli('owners') };

@@ -7,6 +7,7 @@ import { describeSession, renderSession } from './inspect-session.ts';
 import { withLog, withMeta } from './open-operator-log.ts';
 import type { OperatorProcess } from './operator-process.ts';
 import type { Inspected } from './operations.ts';
+import { watchTrouble } from './read-trouble.ts';
 import { renderJson } from './table.ts';
 
 /** Reading from the newest checkpoint on takes a moment, all of a day's events a while. */
@@ -19,16 +20,20 @@ export async function runInspect(inspected: Inspected, settings: Settings, self:
       const { decoded, text, json, payload } = inspected;
       const { partition } = decoded.id;
       const isThere = partition < log.description.partitions;
+      const trouble = watchTrouble();
       const directory = new SessionDirectory({
         log,
         clock: self.clock,
         partitions: isThere ? [partition] : [],
         maxLifeMs: settings.worker.maxLifeMs,
         keepRecords: true,
+        onError: trouble.onError,
       });
       const limit = deadline(self.clock, READ_MS, self.signal);
       try {
-        await directory.sync(limit.signal);
+        await directory.sync(AbortSignal.any([limit.signal, trouble.signal])).catch((error: unknown) => {
+          throw trouble.cause(error);
+        });
         const source = { log, meta, directory, settings, self, signal: limit.signal };
         if (decoded.kind === 'event') {
           const described = await describeEvent(source, inspected, decoded.id);
