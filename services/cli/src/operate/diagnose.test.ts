@@ -22,7 +22,7 @@ const PROMISES: Promises = {
   leaseMs: 8000,
   brokers: ['b1:9092'],
   prefix: 'p',
-  logOptions: '--log kafka://b1:9092 --prefix p',
+  cli: (name, own = []) => ['throughline', name, ...own, '--log kafka://b1:9092 --prefix p'].join(' '),
 };
 
 function topic(

@@ -13,14 +13,13 @@ const OLD_REQUEST_MS = 5 * MINUTE;
 const LEAST_DISTINCT_BYTES = 8;
 
 export function diagnose(facts: DoctorFacts, promises: Promises): Finding[] {
-  const cli = (command: string): string => `throughline ${command} ${promises.logOptions}`;
   const acl = (operation: string, resource: 'topic' | 'group' | 'cluster'): string => {
     const on =
       resource === 'cluster' ? '--cluster' : `--${resource} ${promises.prefix}. --resource-pattern-type prefixed`;
     return `kafka-acls.sh --bootstrap-server ${promises.brokers.join(',')} --add --allow-principal User:<you> --operation ${operation} ${on}`;
   };
   const living = facts.ownership.known ? facts.ownership.value.living.size : 0;
-  const asked: Diagnosed = { ...promises, differences: facts.differences, livingWorkers: living, cli, acl };
+  const asked: Diagnosed = { ...promises, differences: facts.differences, livingWorkers: living, acl };
   const { kafka } = facts;
   const cluster = kafka === null ? [] : diagnoseKafka(kafka, asked);
   if (kafka !== null && !kafka.cluster.known) return cluster;
@@ -52,7 +51,7 @@ function logOpens({ opened, kafka }: DoctorFacts, { acl, cli }: Diagnosed): Find
     what: opened.message,
     fix:
       kafka === null
-        ? 'name the file of a log with --log sqlite:<file>; `throughline serve` makes one'
+        ? `name the file of a log with --log sqlite:<file>; \`${cli('serve')}\` makes one`
         : cli('topics diff'),
   };
 }
@@ -85,14 +84,14 @@ function retention({ opened, kafka }: DoctorFacts, { windowMs, cli, acl }: Diagn
       fix:
         kafka === null
           ? `start every process with --retention ${show(windowMs)}`
-          : cli(`topics apply --retention ${show(windowMs)}`),
+          : cli('topics apply', ['--retention', show(windowMs)]),
     };
   if (inbound !== null && inbound < events)
     return {
       code: 'retention',
       level: 'fail',
       what: `inbound is held ${show(inbound)}, events ${show(events)}: a request would go before its answer`,
-      fix: cli(`topics apply --inbound-retention ${show(events)}`),
+      fix: cli('topics apply', ['--inbound-retention', show(events)]),
     };
   return ok('retention', `events are held ${show(events)}; promised are ${show(windowMs)}`);
 }
@@ -240,7 +239,10 @@ function lag({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Findin
     code: 'lag',
     level: 'warn',
     what,
-    fix: cli(`tail --topic inbound --partition ${oldest?.partition ?? 0} --from ${oldest?.committed ?? 'start'}`),
+    fix: cli('tail', [
+      ...['--topic', 'inbound', '--partition', String(oldest?.partition ?? 0)],
+      ...['--from', String(oldest?.committed ?? 'start')],
+    ]),
   };
 }
 
@@ -261,7 +263,7 @@ function poison({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
     code: 'poison',
     level: 'warn',
     what,
-    fix: cli(`tail --partition ${repeated[0] ?? unreadable[0] ?? 0} --from start`),
+    fix: cli('tail', ['--partition', String(repeated[0] ?? unreadable[0] ?? 0), '--from', 'start']),
   };
 }
 
@@ -273,7 +275,7 @@ function deadLetters({ deadLetters: asked }: DoctorFacts, { acl, cli }: Diagnose
     code: 'dead-letters',
     level: 'warn',
     what: `${count} held${newestMs === null ? '' : `, the newest of ${formatTime(newestMs)}`}`,
-    fix: cli('tail --topic dead-letter --from start'),
+    fix: cli('tail', ['--topic', 'dead-letter', '--from', 'start']),
   };
 }
 
