@@ -24,7 +24,7 @@ export interface GatewayCore {
   handle(request: GatewayRequest, sink: ResponseSink): Promise<void>;
   /** Counts an exchange that was refused before it came here. */
   countRefused(method: string, status: number): void;
-  /** Started, epoch known, its history not proved broken, not draining. */
+  /** Started, epoch known, its history not proved broken, `meta` and `sessions` as they were read, not draining. */
   isReady(): boolean;
   /** Not answered to their end: requests, and open streams. */
   exchanges(): number;
@@ -50,6 +50,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     logger.warn('log read failed; trying again', { error: errorText(error) });
   };
   const meta = new Meta({ log, clock, onError });
+  // What is found out before there is a guard concerns nobody yet: nothing was served.
+  let guarding: HistoryGuard | null = null;
   const partitions = Array.from({ length: log.description.partitions }, (_, partition) => partition);
   const directory = new SessionDirectory({
     log,
@@ -57,6 +59,9 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     partitions,
     maxLifeMs: config.maxLifeMs,
     keepRecords: false,
+    onFinding: (finding, partition, readMs) => {
+      guarding?.noteView({ topic: 'sessions', partition }, finding, readMs);
+    },
     onError,
   });
   const start = deadline(clock, START_DEADLINE_MS);
@@ -83,6 +88,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       metrics.add(`throughline_history_${what}_total`, 1, { topic });
     },
   });
+  guarding = guard;
   const makeTails = (of: Epoch): TailSet =>
     new TailSet({
       log,
@@ -156,7 +162,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       }
     },
     countRefused: count,
-    isReady: () => !draining && !stopped && !guard.isBroken(),
+    isReady: () => !draining && !stopped && !guard.isBroken() && !guard.isViewInDoubt(),
     exchanges: () => connections.exchanges(),
     async drain() {
       draining = true;

@@ -1,7 +1,8 @@
-/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT. */
+/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT, GW-STALLED. */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { HTTP_HEADER } from '@throughline/protocol';
+import type { Metrics } from '@throughline/telemetry';
 import { admit, isAllowedHost, isAllowedOrigin } from '../admission.ts';
 import { answerRefusal, RefusedError } from '../answer-error.ts';
 import type { Refusal } from '../answer-error.ts';
@@ -9,6 +10,7 @@ import type { GatewayConfig } from '../config.ts';
 import type { GatewayCore } from '../core.ts';
 import type { GatewayRequest } from '../exchange.ts';
 import { BodyBudget } from './body-budget.ts';
+import { cutWhenStalled } from './cut-when-stalled.ts';
 import { nodeSink } from './node-sink.ts';
 
 const ALLOWED_HEADERS = [
@@ -33,11 +35,13 @@ const EXPOSED_HEADERS = [
 const METHODS = 'GET, POST, DELETE, OPTIONS';
 /** Bodies held at once, as a multiple of the largest one: 256 MiB by default. */
 const BODIES_AT_ONCE = 64;
+/** A client that takes nothing for as many keepalives is cut: one may be late, and a network may stand still for a while. */
+const STALLED_AFTER_KEEPALIVES = 4;
 const NO_BODY = Buffer.alloc(0);
 /** Without a reason each abort makes an error with a stack, though nobody asks for it. */
 const CLOSED = 'the connection is closed';
 
-export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express {
+export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: Metrics): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -45,6 +49,9 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express 
   app.use((request, response, next) => {
     // What happens to a socket is told by `close`; nobody else listens.
     response.on('error', () => undefined);
+    cutWhenStalled(response, STALLED_AFTER_KEEPALIVES * config.keepAliveMs, () => {
+      metrics.add('throughline_gateway_stalled_clients_total');
+    });
     const origin = request.headers.origin;
     response.setHeader('Vary', 'Origin');
     if (origin !== undefined && isAllowedOrigin(config, origin) && isAllowedHost(config, request.headers.host)) {

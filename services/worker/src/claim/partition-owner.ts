@@ -154,6 +154,9 @@ export class PartitionOwner {
       partitions: [partition],
       maxLifeMs: context.config.maxLifeMs,
       keepRecords: true,
+      onFinding: (finding, of, readMs) => {
+        context.guard.noteView({ topic: 'sessions', partition: of }, finding, readMs);
+      },
       onError: (error) => {
         logger.warn('log read failed; trying again', { topic: 'sessions', partition, error: errorText(error) });
       },
