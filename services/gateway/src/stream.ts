@@ -19,6 +19,7 @@ import {
 import type { JsonRpcErrorObject, JsonRpcId, Offset } from '@throughline/protocol';
 import type { CursorResult, PartitionTail, SessionCursor, TailEvent } from '@throughline/tail';
 import { RefusedError } from './answer-error.ts';
+import type { Connection } from './connections.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { ResponseSink } from './exchange.ts';
@@ -80,7 +81,7 @@ export function jitteredRetryMs({ config, random }: GatewayContext): number {
   return config.retryMs * (0.75 + random.unit() / 2);
 }
 
-export class SseStream {
+export class SseStream implements Connection {
   readonly #context: GatewayContext;
   readonly #options: StreamOptions;
   readonly #stop = new AbortController();
@@ -111,12 +112,7 @@ export class SseStream {
   /** Runs the connection to its end; resolves with the status. Never rejects. */
   async run(): Promise<number> {
     const { context, options } = { context: this.#context, options: this.#options };
-    const remove = context.connections.add({
-      closeForDrain: (when) => {
-        if (this.#drain !== 'now') this.#drain = when;
-        if (when === 'now' || this.#isResumable) this.#stop.abort(STOPPED);
-      },
-    });
+    const remove = context.connections.add(this);
     const onGone = (): void => {
       this.#stop.abort(STOPPED);
     };
@@ -144,6 +140,11 @@ export class SseStream {
       options.leave();
     }
     return 200;
+  }
+
+  closeForDrain(when: 'when-resumable' | 'now'): void {
+    if (this.#drain !== 'now') this.#drain = when;
+    if (when === 'now' || this.#isResumable) this.#stop.abort(STOPPED);
   }
 
   async #pump(): Promise<void> {
