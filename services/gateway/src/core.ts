@@ -14,6 +14,7 @@ import type { GatewayContext, GatewayDeps } from './context.ts';
 import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
+import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { StandaloneStart } from './standalone-start.ts';
@@ -156,7 +157,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       const { method } = request;
       const leave = connections.enter();
       try {
-        count(method, await route(context, request, sink));
+        const outcome = await route(context, request, sink);
+        count(method, typeof outcome === 'number' ? outcome : await outcome.run());
       } finally {
         leave();
       }
@@ -180,7 +182,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   };
 }
 
-async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<number> {
+/** Ends before a stream runs: one that lasts for hours must not hold what was needed to make it. */
+async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<Outcome> {
   const { method } = request;
   const sink = new OnceSink(to);
   try {

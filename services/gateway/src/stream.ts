@@ -88,7 +88,7 @@ export class SseStream implements Connection {
   readonly #tag: Uint8Array;
   readonly #requestId: JsonRpcId | undefined;
   readonly #epoch: string;
-  readonly #pending: Map<Offset, JsonRpcId>;
+  #pending: ReadonlyMap<Offset, JsonRpcId>;
   #following: Following;
   #numbering: Numbering;
   #isResumable: boolean;
@@ -103,7 +103,7 @@ export class SseStream implements Connection {
     this.#following = options.following;
     this.#numbering = options.numbering;
     this.#isResumable = options.isResumable;
-    this.#pending = new Map(options.pending);
+    this.#pending = options.pending;
     this.#tag = streamTag(options.session.text, options.following.stream);
     this.#requestId = options.pending.size === 1 ? [...options.pending.values()][0] : undefined;
     this.#epoch = options.session.id.epoch;
@@ -230,8 +230,12 @@ export class SseStream implements Connection {
       return true;
     }
     this.#write(tailEvent, data);
-    if (event.body.type === 'message' && event.body.answers !== null) this.#pending.delete(event.body.answers);
+    if (event.body.type === 'message' && event.body.answers !== null) this.#settle(event.body.answers);
     return true;
+  }
+
+  #settle(answered: Offset): void {
+    this.#pending = new Map([...this.#pending].filter(([offset]) => offset !== answered));
   }
 
   #write(event: TailEvent, data: string): void {

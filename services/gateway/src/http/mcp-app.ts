@@ -151,7 +151,8 @@ class HttpExchange implements GatewayRequest {
   forget(): void {
     this.#body = NO_BODY;
     this.#request.body = undefined;
-    delete this.#request.next;
+    // Not `delete`, which would make the request a dictionary of its own.
+    this.#request.next = undefined;
     (this.#response.locals['releaseBody'] as (() => void) | undefined)?.();
   }
 }
