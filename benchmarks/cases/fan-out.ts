@@ -1,7 +1,9 @@
 /** What a message costs, from `send` in the server to the client's socket, and what its delivery alone costs. */
 import { Agent, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
 import { openBareStream } from '../lib/bare-stream.ts';
-import { eachOf, openSessions } from '../lib/caller.ts';
+import { Caller, eachOf, openSessions } from '../lib/caller.ts';
+import type { Stream } from '../lib/caller.ts';
 import { cpuMs } from '../lib/process-usage.ts';
 import { startProduct } from '../lib/product.ts';
 import { limitRow, ratioRow } from '../lib/result.ts';
@@ -13,8 +15,8 @@ const MESSAGES = 100;
 const CONNECTIONS = 5000;
 const EVENTS = 10;
 const SETUP_WIDTH = 64;
-/** The calls wait for each other, so that what is measured is sending alone. */
-const DELAY_MS = 5000;
+/** What opening the calls left to do. */
+const SETTLE_MS = 2000;
 
 export const costOfMessage: BenchCase = {
   name: 'CPU a message',
@@ -59,19 +61,19 @@ async function burst(
 ): Promise<number> {
   const agent = new Agent({ keepAlive: true, maxSockets: Infinity });
   const callers = await openSessions(url, streams, SETUP_WIDTH, agent);
-  const delayMs = Math.max(DELAY_MS, streams * 3);
-  const startedAt = performance.now();
-  const calls = [];
-  for (const caller of callers) {
-    const left = Math.ceil(delayMs - (performance.now() - startedAt));
-    if (left < 500) throw new Error('the calls were not opened in time');
-    const call = caller.start('burst', { count: messages, intervalMs, delayMs: left }, true);
-    calls.push(call);
-    if (calls.length % SETUP_WIDTH === 0) await call;
-  }
-  const open = await Promise.all(calls);
-  if (performance.now() - startedAt > delayMs - 200) throw new Error('the calls were not opened in time');
+  // The calls wait for each other, so that what is measured is sending alone.
+  const gate = 'burst';
+  const open: Stream[] = [];
+  await eachOf(callers, SETUP_WIDTH, async (caller) => {
+    const stream = await caller.start('burst', { count: messages, intervalMs, gate }, true);
+    await stream.until('\n\n');
+    open.push(stream);
+  });
+  const opener = new Caller(url);
+  await opener.initialize();
+  await pause(SETTLE_MS);
   const before = readCpu();
+  const opened = opener.call('open', { gate });
   await Promise.all(
     open.map(async (stream) => {
       await stream.ended;
@@ -80,6 +82,8 @@ async function burst(
     }),
   );
   const spent = readCpu() - before;
+  await opened;
+  opener.close();
   agent.destroy();
   return spent;
 }

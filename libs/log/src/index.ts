@@ -19,4 +19,4 @@ export { readRange } from './read-range.ts';
 export type { ReadRangeOptions } from './read-range.ts';
 export { systemClock, systemRandom } from './system.ts';
 export { openView } from './view.ts';
-export type { View, ViewOptions } from './view.ts';
+export type { View, ViewFinding, ViewOptions } from './view.ts';

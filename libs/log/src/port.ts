@@ -38,6 +38,11 @@ export interface ReadBatch {
   readonly next: Offset;
   /** Bounds at the time of this read; `end` never below `next`. */
   readonly bounds: Bounds;
+  /**
+   * Names the way on which the answer came. Another name than at the read before: something failed or moved in between,
+   * also within this call, and what was read before may be gone. Absent where that cannot be.
+   */
+  readonly source?: string;
 }
 
 export interface ReadOptions {

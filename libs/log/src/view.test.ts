@@ -15,7 +15,7 @@ describe('view', () => {
     const log = createMemoryLog({ clock });
     await log.append(META, [record('a'), record('b')]);
     const keys: string[] = [];
-    const view = openView({ log, clock, of: META, apply: (key) => keys.push(key) });
+    const view = openView({ log, clock, of: META, apply: (key) => keys.push(key), onFinding: () => undefined });
     expect(view.position()).toBe(0);
     await view.sync();
     expect(keys).toEqual(['a', 'b']);
@@ -40,7 +40,7 @@ describe('view', () => {
         read: (ref, position, options) =>
           log.read(ref, position, options).then(() => log.read(ref, 1, { ...options, waitMs: 1e9 })),
       };
-      const view = openView({ log: stuck, clock, of: META, apply: () => undefined });
+      const view = openView({ log: stuck, clock, of: META, apply: () => undefined, onFinding: () => undefined });
       const controller = new AbortController();
       const outcome = expect(view.sync(controller.signal)).rejects.toMatchObject({ name: 'LogError', code });
       await clock.advance(10);
@@ -68,6 +68,7 @@ describe('view', () => {
       clock,
       of: META,
       apply: (key) => keys.push(key),
+      onFinding: () => undefined,
       onError: (error) => errors.push(error),
     });
     await log.append(META, [record('a')]);
@@ -87,7 +88,7 @@ describe('view', () => {
     await log.append(META, [record('a'), record('b'), record('c')]);
     log.controls.evictBefore(META, 2);
     const keys: string[] = [];
-    const view = openView({ log, clock, of: META, apply: (key) => keys.push(key) });
+    const view = openView({ log, clock, of: META, apply: (key) => keys.push(key), onFinding: () => undefined });
     await view.sync();
     expect(keys).toEqual(['c']);
     await view.close();

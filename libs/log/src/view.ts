@@ -1,20 +1,35 @@
 /**
  * A compacted view: the newest record of every key of one partition, followed as the log grows. Built on `read` alone,
- * so it is the same on every driver.
+ * so it is the same on every driver. What was applied and is no longer what the log holds is not mixed with what came
+ * after it: the view begins anew. SPEC: LOG-VIEW, LOG-VIEW-SYNC, LOG-VIEW-DOUBT, LOG-VIEW-LOST.
  */
 import type { LogRecord, Offset } from '@throughline/protocol';
 import { decodeText } from '@throughline/protocol';
 import { abortable, sleep } from './clock.ts';
 import type { Clock } from './clock.ts';
+import { anchorOf, checkContinuity } from './continuity.ts';
+import type { Anchor } from './continuity.ts';
 import { hasLogCode, LogError } from './errors.ts';
 import type { Log, PartitionRef } from './port.ts';
+
+/**
+ * `doubt`: the log ends before what was applied, or holds another record there; the view is not complete until that is clear. `holds`: it is clear, and
+ * nothing was lost. `lost`: the log was made anew, or lost its end; the view begins anew. `rebuilt`: after that, all that
+ * the log held is applied.
+ */
+export type ViewFinding = 'doubt' | 'holds' | 'lost' | 'rebuilt';
 
 export interface ViewOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly of: PartitionRef;
-  /** Called for each record in log order, tombstones (`value === null`) included. Must not throw. */
+  /** Called for each record in log order, tombstones (`value === null`) included; after `lost` from the start. Must not throw. */
   apply(key: string, record: LogRecord): void;
+  /**
+   * Called once a change. Must not throw.
+   * @param readMs when the newest read began of which nothing is in doubt, on the monotonic clock.
+   */
+  onFinding(finding: ViewFinding, readMs: number): void;
   /** Called when a read fails and is tried again. */
   onError?(error: unknown): void;
   readonly pollMs?: number;
@@ -24,50 +39,111 @@ export interface View {
   /** Next offset to be read: everything before it was applied. */
   position(): Offset;
   /**
-   * Resolves when everything below the end acknowledged at the time of the call was applied.
-   * Errors: `ABORTED`, `CLOSED` (the view or its log), `LOG_UNAVAILABLE`.
+   * Resolves when everything below the end acknowledged at the time of the call was applied, and the log is proved to
+   * hold what was applied if there was reason to doubt it. Errors: `ABORTED`, `CLOSED` (the view or its log), `LOG_UNAVAILABLE`.
    */
   sync(signal?: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
+interface Waiter {
+  until: Offset;
+  readonly wake: () => void;
+}
+
 const RETRY_MS = 250;
+/** A process that slept this long beyond its wait does not know what became of the log meanwhile. */
+const SLEPT_MS = 5000;
 
 /** Starts to follow. The first {@link View.sync} makes it complete. */
 export function openView(options: ViewOptions): View {
   const { log, clock, of } = options;
+  const waitMs = options.pollMs ?? 1000;
   const closing = new AbortController();
-  const waiters = new Set<{ readonly until: Offset; readonly wake: () => void }>();
+  const { signal } = closing;
+  const waiters = new Set<Waiter>();
   let position: Offset = 0;
+  let anchor: Anchor | null = null;
+  let source: string | undefined;
+  let readMs = clock.monoMs();
+  // After whatever may have happened behind its back, the view looks before it goes on.
+  let isUnsure = false;
+  let isInDoubt = false;
+  let dueMs = Number.POSITIVE_INFINITY;
+  let rebuildUntil: Offset | null = null;
   let hasEnded = false;
+
+  const hasApplied = (until: Offset): boolean => !isUnsure && position >= until;
   const wakeWaiters = (): void => {
     for (const waiter of waiters) {
-      if (hasEnded || position >= waiter.until) {
+      if (hasEnded || hasApplied(waiter.until)) {
         waiters.delete(waiter);
         waiter.wake();
       }
     }
   };
+  /** `true` when what was applied is what the log holds, or the view has begun anew. */
+  const makeSure = async (): Promise<boolean> => {
+    const continuity = await checkContinuity(log, of, { position, anchor }, { mayProbe: isInDoubt, signal });
+    if (continuity.found === 'doubt') {
+      if (!isInDoubt) options.onFinding('doubt', readMs);
+      isInDoubt = true;
+      return false;
+    }
+    if (continuity.found === 'lost') {
+      options.onFinding('lost', readMs);
+      position = 0;
+      anchor = null;
+      rebuildUntil = continuity.end;
+      // What they waited for is gone; what is there instead is what can be waited for.
+      for (const waiter of waiters) waiter.until = Math.min(waiter.until, continuity.end);
+    } else if (isInDoubt) options.onFinding('holds', readMs);
+    isInDoubt = false;
+    isUnsure = false;
+    dueMs = Number.POSITIVE_INFINITY;
+    wakeWaiters();
+    return true;
+  };
+  const noteSleep = (): void => {
+    if (clock.monoMs() > dueMs) isUnsure = true;
+  };
+  const follow = async (): Promise<void> => {
+    const startedMs = clock.monoMs();
+    dueMs = startedMs + waitMs + SLEPT_MS;
+    const batch = await log.read(of, position, { waitMs, signal });
+    noteSleep();
+    // What failed or moved was tried again within the read: it is no less a reason to look.
+    if (anchor !== null && batch.source !== source) isUnsure = true;
+    source = batch.source;
+    // Doubted meanwhile: whatever was read may belong to another history.
+    if (isUnsure) return;
+    for (const record of batch.records) if (record.key !== null) options.apply(decodeText(record.key), record);
+    const last = batch.records.at(-1);
+    if (last !== undefined) anchor = anchorOf(last);
+    position = batch.next;
+    readMs = startedMs;
+    if (rebuildUntil !== null && position >= rebuildUntil) {
+      rebuildUntil = null;
+      options.onFinding('rebuilt', readMs);
+    }
+    wakeWaiters();
+  };
   const run = async (): Promise<void> => {
-    while (!closing.signal.aborted) {
+    while (!signal.aborted) {
       try {
-        const batch = await log.read(of, position, { waitMs: options.pollMs ?? 1000, signal: closing.signal });
-        for (const record of batch.records) if (record.key !== null) options.apply(decodeText(record.key), record);
-        position = batch.next;
-        wakeWaiters();
+        noteSleep();
+        if (!isUnsure || (await makeSure())) await follow();
+        else await sleep(clock, RETRY_MS, signal);
       } catch (error) {
         // A log that was closed does not come back: waiters learn it, nothing is tried again.
-        if (closing.signal.aborted || hasLogCode(error, 'CLOSED')) break;
-        if (
-          hasLogCode(error, 'OFFSET_OUT_OF_RANGE') &&
-          error.details.start !== undefined &&
-          position < error.details.start
-        ) {
-          position = error.details.start;
+        if (signal.aborted || hasLogCode(error, 'CLOSED')) break;
+        if (hasLogCode(error, 'OFFSET_OUT_OF_RANGE') && position < (error.details.start ?? 0)) {
+          position = error.details.start ?? 0;
           continue;
         }
+        isUnsure = true;
         options.onError?.(error);
-        await sleep(clock, RETRY_MS, closing.signal);
+        await sleep(clock, RETRY_MS, signal);
       }
     }
     hasEnded = true;
@@ -76,25 +152,28 @@ export function openView(options: ViewOptions): View {
   const finished = run();
   return {
     position: () => position,
-    async sync(signal) {
-      const { end } = await abortable(log.bounds(of), signal);
-      if (position >= end) return;
+    async sync(aborted) {
+      const before = position;
+      const { end } = await abortable(log.bounds(of), aborted);
+      // What was applied cannot lie beyond the end of the log that it came from.
+      if (before > end) isUnsure = true;
+      if (hasApplied(end)) return;
       await new Promise<void>((resolve, reject) => {
         const onAbort = (): void => {
           waiters.delete(waiter);
           reject(new LogError('ABORTED', 'the wait for the view was aborted'));
         };
-        const waiter = {
+        const waiter: Waiter = {
           until: end,
-          wake: (): void => {
-            signal?.removeEventListener('abort', onAbort);
-            if (position >= end) resolve();
+          wake: () => {
+            aborted?.removeEventListener('abort', onAbort);
+            if (hasApplied(waiter.until)) resolve();
             else reject(new LogError('CLOSED', 'the view was closed'));
           },
         };
         waiters.add(waiter);
-        if (signal?.aborted) onAbort();
-        else signal?.addEventListener('abort', onAbort, { once: true });
+        if (aborted?.aborted) onAbort();
+        else aborted?.addEventListener('abort', onAbort, { once: true });
         wakeWaiters();
       });
     },

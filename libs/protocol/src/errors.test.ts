@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { ERROR_TABLE, resumptionError, RESUMPTION_REASONS, wireError } from './errors.ts';
+import { SESSION_END_REASONS } from './session-record.ts';
 import type { ErrorCode, ResumptionReason } from './errors.ts';
 
 const CODES: readonly (readonly [code: string, http: number, jsonRpc: number, retry: string])[] = [
@@ -78,6 +79,12 @@ describe('the error table', () => {
       REASONS.map(([reason, code]) => [reason, code]).toSorted(),
     );
     expect(documented('reason').toSorted()).toEqual(REASONS.map((row) => [...row]).toSorted());
+  });
+
+  it('[REC-VALUES] the reasons why a session ended are on the page, each with its meaning', () => {
+    const rows = documented('ended because');
+    expect(rows.map(([reason]) => reason)).toEqual([...SESSION_END_REASONS]);
+    for (const [reason, meaning] of rows) expect(meaning, reason).toMatch(/^[A-Z].*\.$/);
   });
 });
 

@@ -89,7 +89,16 @@ describe('values in JSON', () => {
   });
 
   it('[REC-VALUES] an end of session has a known reason, or unknown, and a time, or that of its record', () => {
-    const reasons = ['deleted', 'resumption-rejected', 'owner-lost', 'idle', 'expired', 'server-gone', 'unknown'];
+    const reasons = [
+      'deleted',
+      'resumption-rejected',
+      'owner-lost',
+      'idle',
+      'expired',
+      'server-gone',
+      'epoch-ended',
+      'unknown',
+    ];
     for (const reason of reasons) expect(readSessionEnd(json({ reason, atMs: 5 }))).toEqual({ reason, atMs: 5 });
     expect(readSessionEnd(json({ reason: 'bored' }))).toEqual({ reason: 'unknown', atMs: 1767225600000 });
     expect(readSessionEnd(json({}))).toEqual({ reason: 'unknown', atMs: 1767225600000 });

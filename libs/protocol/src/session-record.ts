@@ -68,6 +68,8 @@ export const SESSION_END_REASONS = [
   'idle',
   'expired',
   'server-gone',
+  /** The history of the log that the session belonged to is over: proved to be broken, or by an operator. */
+  'epoch-ended',
   'unknown',
 ] as const;
 export type SessionEndReason = (typeof SESSION_END_REASONS)[number];

@@ -2,27 +2,28 @@
  * Watches whether the history of `inbound` and `events` is still the one of the epoch in force. Suspicion (an end behind
  * what was acknowledged, a record that differs) makes nothing but a probe: an append. Proof is an ack at or below what was
  * acknowledged or read in this epoch, or a record that still differs on the leader that has just acknowledged. On proof a
- * new epoch is proposed, and nothing is to be served until it is in force. SPEC: GRD-*.
+ * new epoch is proposed, and nothing is to be served until it is in force. The compacted topics are watched by the views of
+ * them, which prove a loss by themselves; what that means for the epoch is decided here. SPEC: GRD-*.
  */
 import { compareWithMark, joinMarks, provesBreak, worstFinding } from '@throughline/history';
 import type { MarkFinding } from '@throughline/history';
-import { abortable, deadline, errorText, LogError, sleep } from '@throughline/log';
-import type { Appended, Clock, Log, PartitionRef, Random } from '@throughline/log';
+import { abortable, deadline, errorText, LogError, META, sleep } from '@throughline/log';
+import type { Appended, Clock, Log, PartitionRef, Random, ViewFinding } from '@throughline/log';
 import { anchorChecksum, INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
-import type { Epoch, HistoryMark, LogRecord, Offset, Partition, RecordInput } from '@throughline/protocol';
+import type { Epoch, HistoryMark, LogRecord, Offset, Partition, RecordInput, Topic } from '@throughline/protocol';
 import type { Meta } from './meta.ts';
 
 export interface HistoryGuardOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly random: Random;
-  readonly meta: Pick<Meta, 'epoch' | 'proposeEpoch' | 'mark' | 'onEpoch'>;
+  readonly meta: Pick<Meta, 'epoch' | 'hasLostEpoch' | 'proposeNext' | 'mark' | 'onEpoch' | 'onFinding'>;
   /** What is to be told to operators. */
   readonly logger: {
     warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
     error(event: string, fields?: Readonly<Record<string, unknown>>): void;
   };
-  onCount?(what: 'suspected' | 'proved', topic: GuardedTopic): void;
+  onCount?(what: 'suspected' | 'proved', topic: Topic): void;
 }
 
 export type GuardedTopic = 'inbound' | 'events';
@@ -54,7 +55,11 @@ export class HistoryGuard {
   readonly #waiters = new Set<() => void>();
   readonly #stop = new AbortController();
   readonly #stopEpochs: () => void;
+  readonly #stopFindings: () => void;
+  /** Partitions of compacted topics that are not what was read of them, until that is clear. */
+  readonly #unclear = new Set<string>();
   #epoch: Epoch;
+  #epochSinceMs: number;
   #isBroken = false;
 
   /** To be made before whatever else listens to epochs, once one is in force. */
@@ -63,9 +68,14 @@ export class HistoryGuard {
     const epoch = options.meta.epoch();
     if (epoch === null) throw new TypeError('the guard needs an epoch in force');
     this.#epoch = epoch;
+    this.#epochSinceMs = options.clock.monoMs();
+    this.#stopFindings = options.meta.onFinding((finding) => {
+      this.noteView(META, finding, this.#epochSinceMs);
+    });
     this.#stopEpochs = options.meta.onEpoch((next) => {
       // A new history begins: offsets of the former one say nothing about it.
       this.#epoch = next;
+      this.#epochSinceMs = options.clock.monoMs();
       this.#isBroken = false;
       this.#known.clear();
       this.#trust.clear();
@@ -140,8 +150,47 @@ export class HistoryGuard {
     return this.#until(partition, signal, (trust) => (trust === 'holds' ? true : null));
   }
 
+  /** Whether a compacted topic is not what was read of it, and nothing says yet why. */
+  isViewInDoubt(): boolean {
+    return this.#unclear.size > 0;
+  }
+
+  /**
+   * What a view found out about its partition of a compacted topic. A loss of `sessions`, and one of `meta` that took the
+   * epoch in force, begins a new epoch: ends of sessions, and the name of their history, may be among what is gone.
+   * @param readMs when the newest read began that the loss is about: one of a former epoch ended with that.
+   */
+  noteView(of: PartitionRef, finding: ViewFinding, readMs: number): void {
+    const { topic, partition } = of;
+    const { logger, onCount } = this.#options;
+    const isUnclear = finding === 'doubt' || finding === 'lost';
+    if (isUnclear) this.#unclear.add(nameOf(of));
+    else this.#unclear.delete(nameOf(of));
+    switch (finding) {
+      case 'doubt':
+        onCount?.('suspected', topic);
+        logger.warn('a compacted topic is not what was read of it', { topic, partition });
+        return;
+      case 'holds':
+        logger.warn('the history of the log holds', { topic, partition });
+        return;
+      case 'lost':
+        logger.error('a compacted topic was made anew, or lost its end; it is read again from its start', {
+          topic,
+          partition,
+        });
+        if (topic === 'sessions' && readMs >= this.#epochSinceMs)
+          this.#break(of, this.#epoch, 'made anew, or lost its end');
+        return;
+      case 'rebuilt':
+        if (topic === 'meta' && this.#options.meta.hasLostEpoch())
+          this.#break(of, this.#epoch, 'the epoch in force was lost');
+    }
+  }
+
   stop(): void {
     this.#stopEpochs();
+    this.#stopFindings();
     this.#stop.abort();
     this.#wake();
   }
@@ -261,7 +310,7 @@ export class HistoryGuard {
   }
 
   /** @param epoch the one whose history the proof is about. */
-  #break({ topic, partition }: GuardedRef, epoch: Epoch, proof: string): void {
+  #break({ topic, partition }: PartitionRef, epoch: Epoch, proof: string): void {
     if (this.#isBroken || epoch !== this.#epoch) return;
     this.#isBroken = true;
     this.#wake();
@@ -281,7 +330,7 @@ export class HistoryGuard {
     const { meta, random, clock, logger } = this.#options;
     while (this.#isBroken && epoch === this.#epoch && !this.#stop.signal.aborted) {
       try {
-        await meta.proposeEpoch(random, epoch, reason);
+        await meta.proposeNext(random, reason);
       } catch (error) {
         logger.warn('the new epoch could not be proposed; trying again', {
           error: errorText(error),

@@ -1,7 +1,7 @@
-/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS, TAIL-MARKS. */
+/** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS, TAIL-MARKS, TAIL-META-LOST. */
 import { foldEpoch, joinMarks } from '@throughline/history';
 import { META, hasLogCode, openView } from '@throughline/log';
-import type { Clock, Log, PartitionRef, Random } from '@throughline/log';
+import type { Clock, Log, PartitionRef, Random, ViewFinding } from '@throughline/log';
 import {
   EPOCH_LENGTH,
   formatHistoryMark,
@@ -38,17 +38,30 @@ export interface MetaOptions {
 
 const MAX_PROPOSALS = 3;
 
+/** What `meta` says, folded from its start. */
+interface Folded {
+  readonly workers: Map<string, SeenWorker>;
+  readonly hints: Map<string, CheckpointHint>;
+  readonly marks: Map<string, HistoryMark>;
+  /** By token, in the order in which they came into force. */
+  epochs: Map<Epoch, EpochRecord>;
+  epoch: Epoch | null;
+}
+
+function foldNothing(): Folded {
+  return { workers: new Map(), hints: new Map(), marks: new Map(), epochs: new Map(), epoch: null };
+}
+
 export class Meta {
   readonly #log: Log;
   readonly #clock: Clock;
-  readonly #workers = new Map<string, SeenWorker>();
-  readonly #hints = new Map<string, CheckpointHint>();
   readonly #listeners = new Set<(epoch: Epoch) => void>();
   readonly #changes = new Set<() => void>();
+  readonly #findings = new Set<(finding: ViewFinding) => void>();
   readonly #view;
-  readonly #marks = new Map<string, HistoryMark>();
-  /** By token, in the order in which they came into force. */
-  readonly #epochs = new Map<Epoch, EpochRecord>();
+  #folded = foldNothing();
+  /** Folded anew, behind what is told, since `meta` turned out to be another than was read. */
+  #anew: Folded | null = null;
   #epoch: Epoch | null = null;
 
   constructor(options: MetaOptions) {
@@ -61,27 +74,36 @@ export class Meta {
       apply: (key, record) => {
         this.#apply(key, record);
       },
+      onFinding: (finding) => {
+        this.#take(finding);
+      },
       ...(options.onError === undefined ? {} : { onError: options.onError }),
     });
   }
 
+  /** Stays what it was while `meta` has lost it, until another is in force. */
   epoch(): Epoch | null {
     return this.#epoch;
   }
 
+  /** Whether `meta` no longer says that {@link epoch} is in force: it was made anew, or lost its end. */
+  hasLostEpoch(): boolean {
+    return this.#epoch !== this.#folded.epoch;
+  }
+
   /** Whether `epoch` was in force once and is no more. One that is neither this nor in force may be newer than this view. */
   isFormer(epoch: Epoch): boolean {
-    return epoch !== this.#epoch && this.#epochs.has(epoch);
+    return epoch !== this.#epoch && this.#folded.epochs.has(epoch);
   }
 
   /** All epochs that ever were in force, oldest first: the last one is in force. */
   epochs(): readonly EpochRecord[] {
-    return [...this.#epochs.values()];
+    return [...this.#folded.epochs.values()];
   }
 
   /** How far the history of a partition of `inbound` or `events` has come in this epoch, by what was told here; `null` if nothing was. */
   mark(epoch: Epoch, { topic, partition }: PartitionRef): HistoryMark | null {
-    const told = this.#marks.get(META_KEY.mark(epoch, topic, partition)) ?? null;
+    const told = this.#folded.marks.get(META_KEY.mark(epoch, topic, partition)) ?? null;
     const hint = topic === 'events' ? this.hint(epoch, partition) : null;
     // A checkpoint is told of only after it was read.
     return hint === null ? told : joinMarks(told, { end: hint.offset + 1, anchor: null });
@@ -98,12 +120,12 @@ export class Meta {
 
   /** Where a reader of `events[partition]` may begin in this epoch. */
   hint(epoch: Epoch, partition: Partition): CheckpointHint | null {
-    return this.#hints.get(META_KEY.checkpoint(epoch, partition)) ?? null;
+    return this.#folded.hints.get(META_KEY.checkpoint(epoch, partition)) ?? null;
   }
 
   /** Whether a heartbeat of `worker` was seen within `withinMs`. */
   isAlive(worker: string, withinMs: number): boolean {
-    const seen = this.#workers.get(worker);
+    const seen = this.#folded.workers.get(worker);
     return seen !== undefined && this.#clock.monoMs() - seen.seenMonoMs <= withinMs;
   }
 
@@ -111,8 +133,8 @@ export class Meta {
   livePartitions(epoch: Epoch, withinMs: number): readonly Partition[] {
     const now = this.#clock.monoMs();
     const partitions = new Set<Partition>();
-    for (const [name, { record, seenMonoMs }] of this.#workers) {
-      if (now - seenMonoMs > withinMs * 100) this.#workers.delete(name);
+    for (const [name, { record, seenMonoMs }] of this.#folded.workers) {
+      if (now - seenMonoMs > withinMs * 100) this.#folded.workers.delete(name);
       else if (now - seenMonoMs <= withinMs && !record.leaving && record.epoch === epoch)
         for (const partition of record.partitions) partitions.add(partition);
     }
@@ -129,6 +151,12 @@ export class Meta {
   onChange(listener: () => void): () => void {
     this.#changes.add(listener);
     return () => this.#changes.delete(listener);
+  }
+
+  /** Calls `listener` when something is found out about `meta` itself; returns the way to stop it. */
+  onFinding(listener: (finding: ViewFinding) => void): () => void {
+    this.#findings.add(listener);
+    return () => this.#findings.delete(listener);
   }
 
   sync(signal?: AbortSignal): Promise<void> {
@@ -157,6 +185,11 @@ export class Meta {
     return this.#epoch;
   }
 
+  /** Appends a candidate that follows what `meta` says is in force. Errors: those of `Log.append`. */
+  async proposeNext(random: Random, reason: string): Promise<Epoch> {
+    return await this.proposeEpoch(random, this.#folded.epoch, reason);
+  }
+
   /** Appends a candidate that follows `previous`; it counts if that is in force at its place. Resolves with its name. */
   async proposeEpoch(random: Random, previous: Epoch | null, reason: string): Promise<Epoch> {
     const token = makeEpoch(random.bytes(EPOCH_LENGTH));
@@ -167,28 +200,51 @@ export class Meta {
   }
 
   #apply(key: string, record: LogRecord): void {
+    const folded = this.#anew ?? this.#folded;
     if (key.startsWith(META_PREFIX.epoch)) {
       const candidate = readEpochRecord(record);
       const epoch =
-        candidate === null ? this.#epoch : foldEpoch(this.#epoch, candidate, this.#log.description.clusterId);
-      if (candidate !== null && epoch !== null && epoch !== this.#epoch) {
-        this.#epochs.set(epoch, candidate);
-        this.#epoch = epoch;
-        for (const listener of this.#listeners) listener(epoch);
+        candidate === null ? folded.epoch : foldEpoch(folded.epoch, candidate, this.#log.description.clusterId);
+      if (candidate !== null && epoch !== null && epoch !== folded.epoch) {
+        folded.epochs.set(epoch, candidate);
+        folded.epoch = epoch;
+        if (folded === this.#folded) this.#setEpoch(epoch);
       }
     } else if (key.startsWith(META_PREFIX.mark)) {
       // A late write of a former owner takes nothing back.
-      const mark = joinMarks(this.#marks.get(key) ?? null, readHistoryMark(record));
-      if (mark !== null) this.#marks.set(key, mark);
+      const mark = joinMarks(folded.marks.get(key) ?? null, readHistoryMark(record));
+      if (mark !== null) folded.marks.set(key, mark);
     } else if (key.startsWith(META_PREFIX.checkpoint)) {
       const hint = readCheckpointHint(record);
-      if (hint !== null && tellsMore(hint, this.#hints.get(key))) this.#hints.set(key, hint);
+      if (hint !== null && tellsMore(hint, folded.hints.get(key))) folded.hints.set(key, hint);
     } else if (key.startsWith(META_PREFIX.worker)) {
       const worker = readWorkerRecord(record);
-      if (worker === null) this.#workers.delete(key.slice(META_PREFIX.worker.length));
-      else this.#workers.set(worker.worker, { record: worker, seenMonoMs: this.#clock.monoMs() });
+      if (worker === null) folded.workers.delete(key.slice(META_PREFIX.worker.length));
+      else folded.workers.set(worker.worker, { record: worker, seenMonoMs: this.#clock.monoMs() });
     }
     for (const listener of this.#changes) listener();
+  }
+
+  #take(finding: ViewFinding): void {
+    if (finding === 'lost') this.#anew = foldNothing();
+    else if (finding === 'rebuilt' && this.#anew !== null) this.#replace(this.#anew);
+    for (const listener of this.#findings) listener(finding);
+  }
+
+  /** What is told changes at once, and only by what is new: an epoch that was known before does not come back. */
+  #replace(anew: Folded): void {
+    const former = this.#folded;
+    const known = new Map([...former.epochs].filter(([token]) => !anew.epochs.has(token)));
+    anew.epochs = new Map([...known, ...anew.epochs]);
+    this.#folded = anew;
+    this.#anew = null;
+    if (anew.epoch !== null && !former.epochs.has(anew.epoch)) this.#setEpoch(anew.epoch);
+    for (const listener of this.#changes) listener();
+  }
+
+  #setEpoch(epoch: Epoch): void {
+    this.#epoch = epoch;
+    for (const listener of this.#listeners) listener(epoch);
   }
 }
 

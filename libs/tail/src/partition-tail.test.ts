@@ -424,11 +424,11 @@ describe('catch-up', () => {
         return rig.log.read(...args);
       },
     };
-    const tail = await open(rig, { log, cacheBytes: 1, pool: new CatchUpPool(2) });
+    const pool = new CatchUpPool(2);
+    const tails = [];
+    for (let index = 0; index < 7; index++) tails.push(await open(rig, { log, cacheBytes: 1, pool }));
     const abort = new AbortController();
-    const results = Array.from({ length: 7 }, (_, index) =>
-      tail.cursor('k', 0).next(index === 6 ? abort.signal : OPEN, 1000),
-    );
+    const results = tails.map((tail, index) => tail.cursor('k', 0).next(index === 6 ? abort.signal : OPEN, 1000));
     abort.abort();
     const done = await rig.finish(Promise.all(results));
     expect(done.map(offsetsOf)).toEqual([...Array.from({ length: 6 }, () => [0, 1, 2]), 'stopped']);
@@ -454,6 +454,47 @@ describe('what catch-up brought', () => {
       [40, 41, 42],
     ]);
     expect(calls).toHaveLength(1);
+  });
+
+  it('[TAIL-ROUNDS] all who come back at once, in any order, cost about one read of what they missed together', async () => {
+    const rig = createRig();
+    const keys = Array.from({ length: 300 }, (_, index) => `k${index}`);
+    // Each misses three messages that lie a third of the way from each other: none finds all of them in one read.
+    for (let third = 0; third < 3; third++) {
+      await rig.append(...keys.map((key) => message(key, null, 2000)));
+      await rig.append(message('other', null, 100_000));
+    }
+    const calls: ReadCall[] = [];
+    let bytes = 0;
+    const log = spyReads(rig.log, calls);
+    const counting = {
+      ...log,
+      async read(...args: Parameters<typeof log.read>) {
+        const batch = await log.read(...args);
+        bytes += batch.records.reduce((sum, record) => sum + (record.value?.length ?? 0), 0);
+        return batch;
+      },
+    };
+    const tail = await open(rig, { log: counting, cacheBytes: 1 });
+    const held = bytes;
+    bytes = 0;
+    const shuffled = keys.map((key, index) => ({ key, index, at: (index * 7919) % 300 })).sort((a, b) => a.at - b.at);
+    const seen = await rig.finish(
+      Promise.all(
+        shuffled.map(async ({ key, index }) => {
+          const cursor = tail.cursor(key, index);
+          const offsets: number[] = [];
+          while (offsets.length < 3) {
+            const result = await cursor.next(OPEN, 1000);
+            if (result.kind !== 'events') throw new Error(result.kind);
+            offsets.push(...result.events.map(({ event }) => event.offset));
+          }
+          return { index, offsets };
+        }),
+      ),
+    );
+    for (const { index, offsets } of seen) expect(offsets).toEqual([index, 301 + index, 602 + index]);
+    expect(bytes).toBeLessThan(2 * held);
   });
 });
 

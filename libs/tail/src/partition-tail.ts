@@ -4,11 +4,11 @@
  * border, because both are the same cursor. SPEC: TAIL-*.
  */
 import type { ClaimHistory } from '@throughline/history';
-import { hasLogCode, sleep } from '@throughline/log';
 import type { Bounds, Clock, Log } from '@throughline/log';
 import type { CheckpointHint, LogRecord, Offset, Partition } from '@throughline/protocol';
-import { CatchUpChunk, CatchUpChunks } from './catch-up-chunks.ts';
+import type { CatchUpChunk } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
+import { CatchUpReads } from './catch-up-reads.ts';
 import { HotCache, TailEvent } from './hot-cache.ts';
 import type { HistoryGuard } from './history-guard.ts';
 import { PartitionReader } from './partition-reader.ts';
@@ -48,10 +48,8 @@ export type AnchorRead =
   | { readonly kind: 'stopped' };
 
 const MAX_EVENTS = 256;
-const CATCH_UP_BYTES = 256 * 1024;
-/** A read below what was read before finds something; a log that lags behind itself is not asked in a busy loop. */
-const CATCH_UP_WAIT_MS = 100;
-const RETRY_MS = 100;
+/** Of events returned at once. */
+const MAX_BYTES = 256 * 1024;
 /** Of the bytes for recent records: what is kept of catch-up reads beside them. */
 const CHUNKS_SHARE = 0.25;
 
@@ -61,7 +59,7 @@ export class PartitionTail {
   isReady = false;
   readonly #options: PartitionTailOptions;
   readonly #cache: HotCache;
-  readonly #chunks: CatchUpChunks;
+  readonly #catchUp: CatchUpReads;
   readonly #reader: PartitionReader;
   readonly #waiting = new Map<string, Set<SessionCursor>>();
   #stopped = false;
@@ -70,13 +68,24 @@ export class PartitionTail {
     this.#options = options;
     this.partition = options.partition;
     const chunkBytes = Math.floor(options.cacheBytes * CHUNKS_SHARE);
-    this.#chunks = new CatchUpChunks(chunkBytes);
+    const { log, clock, partition, epoch, pool } = options;
+    this.#catchUp = new CatchUpReads({
+      log,
+      clock,
+      partition,
+      chunkBytes,
+      pool,
+      folded: () => this.position(),
+      isInDoubt: () => this.isInDoubt(),
+      onDoubt: (seen) => options.guard?.suspect(epoch, { topic: 'events', partition }, seen),
+      onError: (error) => options.onError?.(error),
+    });
     this.#cache = new HotCache(options.cacheBytes - chunkBytes, options.hint()?.offset ?? 0);
     this.#reader = new PartitionReader({
-      log: options.log,
-      clock: options.clock,
-      partition: options.partition,
-      epoch: options.epoch,
+      log,
+      clock,
+      partition,
+      epoch,
       hint: () => options.hint(),
       onEvent: (event, verdict) => {
         options.onVerdict?.(verdict);
@@ -122,7 +131,7 @@ export class PartitionTail {
   }
 
   cacheBytes(): number {
-    return this.#cache.bytes() + this.#chunks.bytes();
+    return this.#cache.bytes() + this.#catchUp.bytes();
   }
 
   /** Resolves `true` when everything below `offset` was read, `false` when `signal` fires or the tail stops first. */
@@ -138,6 +147,7 @@ export class PartitionTail {
   /** Idempotent; every call resolves when reading has stopped. */
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#catchUp.stop();
     this.#wakeAll();
     await this.#reader.stop();
   }
@@ -165,8 +175,8 @@ export class PartitionTail {
     return this.#cache;
   }
 
-  /** @internal */ get chunks(): CatchUpChunks {
-    return this.#chunks;
+  /** @internal */ get catchUp(): CatchUpReads {
+    return this.#catchUp;
   }
 
   /** @internal */ get options(): PartitionTailOptions {
@@ -215,6 +225,11 @@ export class SessionCursor {
     return this.#passed;
   }
 
+  /** What follows is read from the log, not from the cache. */
+  isBehind(): boolean {
+    return this.#waiter === null && this.#position < this.#tail.cache.start();
+  }
+
   /** Moves on to `position`; used once, behind an anchor. */
   skipTo(position: Offset): void {
     this.#position = position;
@@ -233,7 +248,8 @@ export class SessionCursor {
         const record = tail.cache.firstAt(from);
         return record === null ? { kind: 'nothing-yet' } : { kind: 'record', record };
       }
-      const read = await this.#readLog(from, signal);
+      const read = await tail.catchUp.read(from, signal);
+      if (read.kind === 'late') continue;
       if (read.kind !== 'chunk') return read;
       const { chunk } = read;
       const record = chunk.firstAt(from);
@@ -268,7 +284,7 @@ export class SessionCursor {
       }
       if (this.#position >= tail.cache.start()) {
         this.#cached = true;
-        const events = tail.cache.eventsOf(this.key, this.#position, MAX_EVENTS, CATCH_UP_BYTES);
+        const events = tail.cache.eventsOf(this.key, this.#position, MAX_EVENTS, MAX_BYTES);
         const last = events.at(-1);
         if (last !== undefined) {
           this.#position = last.event.offset + 1;
@@ -284,7 +300,8 @@ export class SessionCursor {
         this.#cached = false;
         tail.options.onSlowReader?.();
       }
-      const read = await this.#readLog(this.#position, signal);
+      const read = await tail.catchUp.read(this.#position, signal, waitMs > 0 ? until - clock.monoMs() : Infinity);
+      if (read.kind === 'late') return { kind: 'idle' };
       if (read.kind !== 'chunk') return read;
       const result = this.#accept(read.chunk);
       if (result !== null) return result;
@@ -308,58 +325,6 @@ export class SessionCursor {
     this.#position = chunk.next;
     this.#passed = chunk.records.at(-1) ?? this.#passed;
     return events.length > 0 ? { kind: 'events', events } : null;
-  }
-
-  /**
-   * What another reader brought, or one catch-up read, cut at what the tail has folded: beyond it no verdict is known.
-   * Moves nothing.
-   */
-  async #readLog(
-    from: Offset,
-    signal: AbortSignal,
-  ): Promise<
-    { readonly kind: 'chunk'; readonly chunk: CatchUpChunk } | Exclude<CursorResult, { kind: 'events' | 'idle' }>
-  > {
-    const tail = this.#tail;
-    const { log, pool, partition, clock } = tail.options;
-    const known = this.#findChunk(from);
-    if (known !== null) return { kind: 'chunk', chunk: known };
-    const seen = tail.position();
-    try {
-      const chunk = await pool.run(async () => {
-        // Whoever waited for a place may find that the reader before brought it.
-        const brought = this.#findChunk(from);
-        if (brought !== null) return brought;
-        const options = { maxBytes: CATCH_UP_BYTES, waitMs: CATCH_UP_WAIT_MS, signal };
-        const batch = await log.read({ topic: 'events', partition }, from, options);
-        const limit = tail.position();
-        if (tail.isInDoubt() || batch.bounds.end < seen) {
-          // It ends before what was read: what it holds now may have taken the place of that.
-          tail.options.guard?.suspect(tail.options.epoch, { topic: 'events', partition }, seen);
-          return null;
-        }
-        const records = batch.next <= limit ? batch.records : batch.records.filter((record) => record.offset < limit);
-        const read = new CatchUpChunk(from, Math.max(from, Math.min(batch.next, limit)), records);
-        tail.chunks.add(read);
-        return read;
-      }, signal);
-      if (chunk !== null) return { kind: 'chunk', chunk };
-      await sleep(clock, RETRY_MS, signal);
-      return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
-    } catch (error) {
-      if (signal.aborted || tail.isStopped) return { kind: 'stopped' };
-      if (hasLogCode(error, 'OFFSET_OUT_OF_RANGE') && from < (error.details.start ?? 0)) {
-        return { kind: 'gap', start: error.details.start ?? 0, end: error.details.end ?? 0 };
-      }
-      tail.options.onError?.(error);
-      await sleep(clock, RETRY_MS, signal);
-      return { kind: 'chunk', chunk: new CatchUpChunk(from, from, []) };
-    }
-  }
-
-  /** What another reader brought is as good as the log, while that is not in doubt. */
-  #findChunk(position: Offset): CatchUpChunk | null {
-    return this.#tail.isInDoubt() ? null : this.#tail.chunks.find(position);
   }
 
   /** Resolves `true` when there may be more, `false` on timeout, abort or stop. */

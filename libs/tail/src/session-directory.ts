@@ -1,9 +1,9 @@
 /**
  * What every process knows of sessions, from the compacted topic `sessions`: negotiated revision, and which have ended.
- * Held for one maximum life, then forgotten. SPEC: TAIL-SESSIONS, TAIL-ENDED, TAIL-SWEEP.
+ * Held for one maximum life, then forgotten. SPEC: TAIL-SESSIONS, TAIL-ENDED, TAIL-SWEEP, TAIL-SESSIONS-LOST.
  */
 import { openView } from '@throughline/log';
-import type { Clock, Log, View } from '@throughline/log';
+import type { Clock, Log, View, ViewFinding } from '@throughline/log';
 import { makeRecord, readSessionEnd, readSessionRecord, sessionEndKey } from '@throughline/protocol';
 import type {
   LogRecord,
@@ -33,6 +33,8 @@ export interface SessionDirectoryOptions {
   readonly maxLifeMs: number;
   /** Keep whole records (workers) or only the revision (gateways, which may see millions). */
   readonly keepRecords: boolean;
+  /** Something was found out about the topic itself: see `ViewOptions`. */
+  onFinding?(finding: ViewFinding, partition: Partition, readMs: number): void;
   onError?(error: unknown): void;
 }
 
@@ -56,6 +58,10 @@ export class SessionDirectory {
           of: { topic: 'sessions', partition },
           apply: (key, record) => {
             this.#apply(partition, key, record);
+          },
+          onFinding: (finding, readMs) => {
+            if (finding === 'lost') this.#forgetLiving(partition);
+            options.onFinding?.(finding, partition, readMs);
           },
           ...(options.onError === undefined ? {} : { onError: options.onError }),
         }),
@@ -162,6 +168,15 @@ export class SessionDirectory {
     }
     const session = readSessionRecord(record);
     this.#learn(partition, key, session === null ? null : this.#trim(session), record.offset);
+  }
+
+  /** What is no longer in the log is not known any more; but what has ended does not live again. */
+  #forgetLiving(partition: Partition): void {
+    const entries = this.#entries.get(partition);
+    for (const [key, { end }] of entries ?? []) {
+      if (end === null) entries?.delete(key);
+      else entries?.set(key, { record: null, end, recordAt: -1 });
+    }
   }
 
   #learn(partition: Partition, key: string, record: SessionRecord | null, recordAt: Offset): void {

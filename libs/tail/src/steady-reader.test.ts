@@ -47,6 +47,31 @@ describe('a steady reader', () => {
     expect(calls.map(({ position }) => position)).toEqual([0, 3, 2, 3]);
   });
 
+  it('[TAIL-STEADY] after a change of where answers come from it reads again what it had read last: a failure within a read is no less a failure', async () => {
+    const rig = createRig();
+    const calls: ReadCall[] = [];
+    let source = 'one';
+    const spied = spyReads(rig.log, calls);
+    const moving: Log = {
+      ...spied,
+      read: async (from, position, options) => ({ ...(await spied.read(from, position, options)), source }),
+    };
+    const reader = await createReader(rig, moving);
+    await reader.read(0, read);
+    await reader.read(3, read);
+    source = 'two';
+    await rig.append(plain('d'));
+    expect(await reader.read(3, read)).toMatchObject({ kind: 'batch', next: 4, records: [{ offset: 3 }] });
+    expect(await reader.read(4, read)).toMatchObject({ kind: 'batch', next: 4, records: [] });
+    expect(calls.map(({ position }) => position)).toEqual([0, 3, 3, 2, 4]);
+    // The new leader lost its end, and has other records there by now.
+    rig.log.controls.truncate(EVENTS, 2);
+    await rig.append(plain('x'), plain('y'), plain('z'));
+    source = 'three';
+    expect(await reader.read(4, read)).toEqual({ kind: 'doubt' });
+    expect(await reader.read(4, read)).toEqual({ kind: 'doubt' });
+  });
+
   it('[TAIL-STEADY] a log that ends before the position is a doubt, until it has caught up with the same records', async () => {
     const rig = createRig();
     let end = 3;

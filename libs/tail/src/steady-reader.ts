@@ -1,6 +1,6 @@
 /**
  * Reads a partition onwards, and trusts its own position only as long as nothing can have happened behind its back: after
- * a failure or a long sleep it first reads again what it had read last. A topic that was made anew answers an old position
+ * a failure, a change of where its answers come from, or a long sleep it first reads again what it had read last. A topic that was made anew answers an old position
  * with other records and no error. SPEC: TAIL-STEADY.
  */
 import { hasLogCode } from '@throughline/log';
@@ -23,6 +23,7 @@ export class SteadyReader {
   readonly #clock: Clock;
   readonly #of: PartitionRef;
   #last: LogRecord | null = null;
+  #source: string | undefined = undefined;
   #isUnsure = false;
   #isInDoubt = false;
   /** By when the next read is to have begun. */
@@ -63,6 +64,12 @@ export class SteadyReader {
       return this.read(position, options);
     }
     if (last !== null && !isSame(batch.records[0], last)) return this.#doubt();
+    if (last === null && this.#last !== null && batch.source !== this.#source) {
+      // What failed or moved was tried again within the read: it is no less a reason to look.
+      this.#isUnsure = true;
+      return this.read(position, options);
+    }
+    this.#source = batch.source;
     this.#isUnsure = false;
     this.#isInDoubt = false;
     this.#last = batch.records.at(-1) ?? this.#last;

@@ -33,6 +33,11 @@ export const METRIC_TABLE = {
     help: 'Connections that fell behind the hot cache and went on as catch-up readers.',
     labels: [],
   },
+  throughline_gateway_stalled_clients_total: {
+    type: 'counter',
+    help: 'Connections cut because their client took nothing of what waited for it for four times --keep-alive.',
+    labels: [],
+  },
   throughline_tail_records_total: {
     type: 'counter',
     help: 'Records of events read by tails, by verdict: accepted, fenced, unreadable.',

@@ -1,3 +1,4 @@
+import { LogError } from '@throughline/log';
 import type { Appended, Log } from '@throughline/log';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { EPOCH, keyOf, OTHER_EPOCH, progress } from './testing/backend.ts';
@@ -25,6 +26,32 @@ async function gatewayWith(topic: 'inbound' | 'events', place: (offset: number) 
 const epochs = async (): Promise<number> =>
   (await rig.backend.read('meta')).filter(({ key }) => new TextDecoder().decode(key ?? undefined).startsWith('epoch/'))
     .length;
+
+describe('a compacted topic that is not what was read of it', () => {
+  it('[GRD-VIEWS] a gateway is unready while `sessions` ends before what was read, and ready again when it does not', async () => {
+    let isBehind = false;
+    const peer = await rig.gateway({}, (log) => ({
+      ...log,
+      async read(from, position, options) {
+        if (isBehind && from.topic === 'sessions' && (options?.waitMs ?? 0) > 0)
+          throw new LogError('LOG_UNAVAILABLE', 'its leader changes');
+        return await log.read(from, position, options);
+      },
+      async bounds(of) {
+        const bounds = await log.bounds(of);
+        return isBehind && of.topic === 'sessions' ? { start: 0, end: 0 } : bounds;
+      },
+    }));
+    await rig.open(peer);
+    isBehind = true;
+    await rig.time.advance(3000);
+    expect(peer.core.isReady()).toBe(false);
+    isBehind = false;
+    await rig.time.advance(2000);
+    expect(peer.core.isReady()).toBe(true);
+    expect(await epochs()).toBe(1);
+  });
+});
 
 describe('proof of a broken history', () => {
   it('[GW-BREAK] an ack at or below an earlier one makes a new epoch, and nothing is served before it is in force', async () => {

@@ -14,6 +14,7 @@ import type { GatewayContext, GatewayDeps } from './context.ts';
 import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
+import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { StandaloneStart } from './standalone-start.ts';
@@ -24,7 +25,7 @@ export interface GatewayCore {
   handle(request: GatewayRequest, sink: ResponseSink): Promise<void>;
   /** Counts an exchange that was refused before it came here. */
   countRefused(method: string, status: number): void;
-  /** Started, epoch known, its history not proved broken, not draining. */
+  /** Started, epoch known, its history not proved broken, `meta` and `sessions` as they were read, not draining. */
   isReady(): boolean;
   /** Not answered to their end: requests, and open streams. */
   exchanges(): number;
@@ -50,6 +51,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     logger.warn('log read failed; trying again', { error: errorText(error) });
   };
   const meta = new Meta({ log, clock, onError });
+  // What is found out before there is a guard concerns nobody yet: nothing was served.
+  let guarding: HistoryGuard | null = null;
   const partitions = Array.from({ length: log.description.partitions }, (_, partition) => partition);
   const directory = new SessionDirectory({
     log,
@@ -57,6 +60,9 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     partitions,
     maxLifeMs: config.maxLifeMs,
     keepRecords: false,
+    onFinding: (finding, partition, readMs) => {
+      guarding?.noteView({ topic: 'sessions', partition }, finding, readMs);
+    },
     onError,
   });
   const start = deadline(clock, START_DEADLINE_MS);
@@ -83,6 +89,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       metrics.add(`throughline_history_${what}_total`, 1, { topic });
     },
   });
+  guarding = guard;
   const makeTails = (of: Epoch): TailSet =>
     new TailSet({
       log,
@@ -150,13 +157,14 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       const { method } = request;
       const leave = connections.enter();
       try {
-        count(method, await route(context, request, sink));
+        const outcome = await route(context, request, sink);
+        count(method, typeof outcome === 'number' ? outcome : await outcome.run());
       } finally {
         leave();
       }
     },
     countRefused: count,
-    isReady: () => !draining && !stopped && !guard.isBroken(),
+    isReady: () => !draining && !stopped && !guard.isBroken() && !guard.isViewInDoubt(),
     exchanges: () => connections.exchanges(),
     async drain() {
       draining = true;
@@ -174,7 +182,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   };
 }
 
-async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<number> {
+/** Ends before a stream runs: one that lasts for hours must not hold what was needed to make it. */
+async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<Outcome> {
   const { method } = request;
   const sink = new OnceSink(to);
   try {

@@ -20,7 +20,10 @@ export interface ResponseSink {
   head(status: number, headers: Readonly<Record<string, string>>): void;
   /** Writes text. `false`: the connection's buffer is full; write no more before {@link drained}. */
   write(text: string): boolean;
-  /** Resolves when more may be written, the connection is gone, or `signal` fires. */
+  /**
+   * Resolves when more may be written, the connection is gone, or `signal` fires. Whoever makes the sink sees to it that
+   * a client that takes nothing is gone after a bounded time.
+   */
   drained(signal: AbortSignal): Promise<void>;
   /** Ends the answer. Idempotent. */
   end(): void;

@@ -1,7 +1,7 @@
 /** Section 7 of the design, row by row, through the gateway. */
 import { formatEventId, signSessionId } from '@throughline/protocol';
 import type { EventId } from '@throughline/protocol';
-import { attached, streamEnded } from '@throughline/testkit';
+import { attached, sent, streamEnded } from '@throughline/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keyOf, OTHER_EPOCH, EPOCH, progress, result } from './testing/backend.ts';
 import { call, createRig, OTHER_SECRET, SECRET } from './testing/core-rig.ts';
@@ -133,6 +133,40 @@ describe('a resume that is granted', () => {
     const resumed = await tiny.get(session, id);
     await rig.time.run(resumed.done);
     expect(dataOf(resumed)).toEqual([...Array.from({ length: 48 }, (_, index) => progress(index + 3)), result('c1')]);
+  });
+
+  /** Messages 3 to 10 of an interrupted call, none of them within one read of another. */
+  async function scattered() {
+    const { stream, id } = await interruptedCall();
+    const offsets: number[] = [];
+    for (let step = 3; step <= 10; step++) {
+      offsets.push(await rig.backend.say(session, stream, progress(step)));
+      await rig.backend.events(0, sent('other', 's', JSON.stringify({ text: 'x'.repeat(300_000) })));
+    }
+    return { stream, id, offsets };
+  }
+
+  it('[GW-CATCHUP] what lies scattered in the log comes in few writes', async () => {
+    const { stream, id } = await scattered();
+    await rig.backend.say(session, stream, result('c1'), { end: true });
+    const resumed = await (await rig.gateway({ cacheBytes: 1024 })).get(session, id);
+    await rig.time.run(resumed.done);
+    expect(dataOf(resumed)).toEqual([3, 4, 5, 6, 7, 8, 9, 10].map((step) => progress(step)).concat(result('c1')));
+    expect(resumed.sink.writes).toBeLessThanOrEqual(2);
+  });
+
+  it('[GW-CATCHUP] what was read is not held back while the log does not answer', async () => {
+    const { id, offsets } = await scattered();
+    const stuck = await rig.gateway({ cacheBytes: 1024 }, (log) => ({
+      ...log,
+      read: (ref, position, options) =>
+        ref.topic === 'events' && position > (offsets[3] ?? 0) && options?.maxBytes === 256 * 1024
+          ? new Promise((_, reject) => options.signal?.addEventListener('abort', () => reject(new Error('aborted'))))
+          : log.read(ref, position, options),
+    }));
+    const resumed = await stuck.get(session, id);
+    await rig.time.advance(200);
+    expect(dataOf(resumed)).toEqual([3, 4, 5, 6].map((step) => progress(step)));
   });
 
   it('[GW-RESUME] waits for a record that a faster gateway has delivered and this one has not read yet', async () => {

@@ -34,7 +34,7 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
     const maxSockets = 2 * config.maxConnections + SPARE_SOCKETS;
     const mcp = await listen(
       { ...config.listen, flag: '--listen', clock, maxSockets, onError },
-      createMcpApp(config, core),
+      createMcpApp(config, core, deps.metrics),
     );
     open.push(mcp);
     const { renderMetrics } = deps;

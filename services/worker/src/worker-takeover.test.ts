@@ -429,6 +429,7 @@ describe('when history is short', () => {
     await bench.call('k', 2, 'effect', { token: 'never' });
     await bench.until(() => first.worker.owned().length === 1);
     await bench.until(() => bench.session('k').endReason !== null);
+    expect(bench.session('k').endReason).toBe('epoch-ended');
     await bench.time.advance(10_000);
     expect(bench.runs).toHaveLength(1);
     expect(bench.stream(`r${started}`).messages).toEqual([]);

@@ -135,6 +135,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'tail-position-in-idle-ids',
     breaks: "an id without data names the tail's place, not this connection's own",
+    test: 'libs/tail/src/partition-tail.test.ts',
     edits: [
       {
         file: 'libs/tail/src/partition-tail.ts',
@@ -160,8 +161,8 @@ export const MUTANTS: readonly Mutant[] = [
     test: 'libs/tail/src/partition-tail.test.ts',
     edits: [
       {
-        file: 'libs/tail/src/partition-tail.ts',
-        from: 'const limit = tail.position();',
+        file: 'libs/tail/src/catch-up-reads.ts',
+        from: 'const limit = folded();',
         to: 'const limit = Number.MAX_SAFE_INTEGER;',
       },
     ],

@@ -16,6 +16,9 @@ function openMap({ clock }: LogHarness, log: Log, of: PartitionRef): { view: Vie
     log,
     clock,
     of,
+    onFinding(finding) {
+      if (finding === 'lost') map.clear();
+    },
     apply(key, record) {
       if (record.value === null) map.delete(key);
       else map.set(key, textOf(record));

@@ -45,11 +45,15 @@ const API_VERSIONS = 18;
 
 correctIdleTimer();
 
-/** `courtesy`: shared by the connections of one log. */
+/**
+ * @param courtesy shared by the connections of one log.
+ * @param onLost called when the connection is needed again and turns out to be gone.
+ */
 export function openConnection(
   options: KafkaClientOptions,
   address: Address,
   courtesy: Courtesy = createCourtesy(options.clock),
+  onLost: (address: Address) => void = silent,
 ): BrokerConnection {
   const { clock } = options;
   const ssl = toTlsOptions(options.ssl);
@@ -113,6 +117,7 @@ export function openConnection(
 
   const connect = async (): Promise<Connection> => {
     if (current?.connection.isConnected() !== true) {
+      if (current !== null) onLost(address);
       drop();
       current = make();
       const { connection } = current;

@@ -18,6 +18,7 @@ import type { KafkaLogEvent, KafkaLogOptions } from './options.ts';
 import type { ProduceFault, Producer } from './producer.ts';
 import { makeProducer } from './producer.ts';
 import type { ReaderContext } from './reader.ts';
+import { createReadSources } from './read-sources.ts';
 import { findBounds, readPartition } from './reader.ts';
 import { checkPrefix, DEFAULT_PREFIX, groupName, topicName } from './topic-names.ts';
 import { DEFAULT_RETENTION_MS } from './topic-settings.ts';
@@ -61,7 +62,8 @@ export async function openKafkaLogWithControls(
   checkPrefix(prefix);
   const onLog = (event: KafkaLogEvent): void => options.onLog?.(event);
   const courtesy = createCourtesy(clock);
-  const open = (address: Address): BrokerConnection => openConnection(options, address, courtesy);
+  const sources = createReadSources();
+  const open = (address: Address): BrokerConnection => openConnection(options, address, courtesy, sources.noteLoss);
   const map = createClusterMap(options, courtesy);
   const facts = await checkTopics(map, prefix, options.roles ?? [], onLog).catch((error: unknown) => {
     map.close();
@@ -79,6 +81,7 @@ export async function openKafkaLogWithControls(
   const reader: ReaderContext = {
     clock,
     map,
+    sources,
     tails: createLanePool(clock, MOST_TAILS, () => makeLane(open)),
     lookups: createLanePool(clock, MOST_LOOKUPS, () => makeLane(open)),
     readTimeoutMs: options.readTimeoutMs ?? 5000,

@@ -5,9 +5,11 @@ import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
 import { outOfRange } from '../out-of-range.ts';
 import type { Bounds, ReadBatch } from '../port.ts';
+import type { Address } from './address.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import { brokerFailure, isPassing, toLogError } from './kafka-failure.ts';
 import type { Lane, LanePool } from './lanes.ts';
+import type { ReadSources } from './read-sources.ts';
 import { KAFKA_ERRORS } from './wire/call.ts';
 import type { WireCall } from './wire/call.ts';
 import { decodeBatches } from './wire/record-batch.ts';
@@ -16,6 +18,7 @@ import { EARLIEST, fetchCall, LATEST, listOffsetCall } from './wire/records.ts';
 export interface ReaderContext {
   readonly clock: Clock;
   readonly map: ClusterMap;
+  readonly sources: ReadSources;
   /** A lane a waiting read: its poll holds up nobody. */
   readonly tails: LanePool<Lane>;
   /** Few lanes for reads and look-ups that do not wait. */
@@ -52,7 +55,7 @@ const MOST_FETCH_BYTES = 64 * 1024 * 1024;
  * `CLOSED`.
  */
 export async function readPartition(context: ReaderContext, request: ReadRequest): Promise<ReadBatch> {
-  const { clock, map } = context;
+  const { clock, map, sources } = context;
   const { topic, partition, maxBytes } = request;
   const untilMs = clock.monoMs() + request.waitMs;
   const patience = createPatience(context, request.signal, context.readTimeoutMs);
@@ -65,12 +68,14 @@ export async function readPartition(context: ReaderContext, request: ReadRequest
     const maxWaitMs = isWaiting ? Math.min(LONGEST_POLL_MS, Math.ceil(leftMs)) : 0;
     try {
       const call = fetchCall(topic, partition, at, { maxWaitMs, maxBytes: fetchBytes });
-      const fetched = await callLeader(context, isWaiting ? context.tails : context.lookups, request, call, maxWaitMs);
+      const lanes = isWaiting ? context.tails : context.lookups;
+      const { answer: fetched, address } = await callLeader(context, lanes, request, call, maxWaitMs);
       if (fetched.error === KAFKA_ERRORS.OFFSET_OUT_OF_RANGE) {
         const bounds = await findBounds(context, request);
         const refusal = outOfRange(at, bounds);
         if (refusal !== null) throw refusal;
         // The ends moved between the two answers, or a new leader has not caught up yet.
+        sources.noteFailure(topic, partition);
         await patience.wait(brokerFailure('Fetch', fetched.error));
         continue;
       }
@@ -89,10 +94,11 @@ export async function readPartition(context: ReaderContext, request: ReadRequest
         // A leader that has just taken over may not know yet what its predecessor confirmed.
         end: Math.max(fetched.highWatermark, next),
       };
-      if (records.length > 0) return { records, next, bounds };
+      const source = sources.nameOf(address, topic, partition);
+      if (records.length > 0) return { records, next, bounds, source };
       const isPartial = next === at && fetched.batches.length > 0;
       if (isPartial && fetchBytes < MOST_FETCH_BYTES) fetchBytes = Math.min(fetchBytes * 4, MOST_FETCH_BYTES);
-      else if (next === at && !isWaiting) return { records, next, bounds };
+      else if (next === at && !isWaiting) return { records, next, bounds, source };
       // Nothing but holes and control records so far: they are no news, and the position moves on.
       at = next;
     } catch (error) {
@@ -104,6 +110,7 @@ export async function readPartition(context: ReaderContext, request: ReadRequest
         throw translate(error, context);
       }
       map.forget(topic);
+      sources.noteFailure(topic, partition);
       await patience.wait(error);
     }
   }
@@ -119,7 +126,8 @@ export async function findBounds(
     try {
       const ask = async (which: typeof EARLIEST | typeof LATEST): Promise<Offset> => {
         const call = listOffsetCall(of.topic, of.partition, which);
-        const { error, offset } = await callLeader(context, context.lookups, { ...of, signal: of.signal }, call, 0);
+        const { answer } = await callLeader(context, context.lookups, { ...of, signal: of.signal }, call, 0);
+        const { error, offset } = answer;
         if (error !== 0)
           throw brokerFailure('ListOffsets', error, { resource: 'topic', name: of.topic, operation: 'Describe' });
         return offset;
@@ -144,14 +152,14 @@ async function callLeader<T>(
   to: { readonly topic: string; readonly partition: number; readonly signal: AbortSignal | undefined },
   call: WireCall<T>,
   waitMs: number,
-): Promise<T> {
-  const work = async (): Promise<T> => {
+): Promise<{ readonly answer: T; readonly address: Address }> {
+  const work = async (): Promise<{ readonly answer: T; readonly address: Address }> => {
     const address = await context.map.leaderOf(to.topic, to.partition);
     const lane = await pool.take(address);
     try {
       const answer = await lane.to(address).call(call, waitMs + ANSWER_MS);
       pool.giveBack(lane);
-      return answer;
+      return { answer, address };
     } catch (error) {
       pool.discard(lane);
       throw error;

@@ -1,14 +1,17 @@
-/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT. */
+/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT, GW-STALLED. */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { HTTP_HEADER } from '@throughline/protocol';
+import type { Metrics } from '@throughline/telemetry';
 import { admit, isAllowedHost, isAllowedOrigin } from '../admission.ts';
 import { answerRefusal, RefusedError } from '../answer-error.ts';
 import type { Refusal } from '../answer-error.ts';
 import type { GatewayConfig } from '../config.ts';
 import type { GatewayCore } from '../core.ts';
+import type { GatewayRequest } from '../exchange.ts';
 import { BodyBudget } from './body-budget.ts';
-import { nodeSink } from './node-sink.ts';
+import { cutWhenStalled } from './cut-when-stalled.ts';
+import { NodeSink } from './node-sink.ts';
 
 const ALLOWED_HEADERS = [
   'Content-Type',
@@ -32,11 +35,13 @@ const EXPOSED_HEADERS = [
 const METHODS = 'GET, POST, DELETE, OPTIONS';
 /** Bodies held at once, as a multiple of the largest one: 256 MiB by default. */
 const BODIES_AT_ONCE = 64;
+/** A client that takes nothing for as many keepalives is cut: one may be late, and a network may stand still for a while. */
+const STALLED_AFTER_KEEPALIVES = 4;
 const NO_BODY = Buffer.alloc(0);
 /** Without a reason each abort makes an error with a stack, though nobody asks for it. */
 const CLOSED = 'the connection is closed';
 
-export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express {
+export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: Metrics): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -44,6 +49,9 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express 
   app.use((request, response, next) => {
     // What happens to a socket is told by `close`; nobody else listens.
     response.on('error', () => undefined);
+    cutWhenStalled(response, STALLED_AFTER_KEEPALIVES * config.keepAliveMs, () => {
+      metrics.add('throughline_gateway_stalled_clients_total');
+    });
     const origin = request.headers.origin;
     response.setHeader('Vary', 'Origin');
     if (origin !== undefined && isAllowedOrigin(config, origin) && isAllowedHost(config, request.headers.host)) {
@@ -77,29 +85,16 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express 
   };
   const handle =
     (server: string) =>
-    async (request: Request, response: Response): Promise<void> => {
-      const gone = new AbortController();
-      response.on('close', () => {
-        gone.abort(CLOSED);
+    (request: Request, response: Response): void => {
+      const exchange = new HttpExchange(server, request, response);
+      const sink = new NodeSink(response, exchange.signal, () => {
+        exchange.forget();
       });
-      const { method } = request;
-      let bytes: Uint8Array = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
-      // A stream may last for hours: it must not keep what asked for it.
-      const forgetBody = (): void => {
-        bytes = NO_BODY;
-        request.body = undefined;
-        (response.locals['releaseBody'] as (() => void) | undefined)?.();
-      };
-      const exchange = {
-        method,
-        server,
-        header: (name: string) => headerValue(request, name),
-        get body() {
-          return bytes;
-        },
-        signal: gone.signal,
-      };
-      await core.handle(exchange, nodeSink(response, gone.signal, forgetBody));
+      // Not given back to Express, which would keep its way to this handler for as long as the answer lasts.
+      core.handle(exchange, sink).catch(() => {
+        if (response.headersSent) response.destroy();
+        else answer(core, request, response, FAILED);
+      });
     };
   const paths = [
     ...(config.servers.length === 1 ? [['/mcp', config.servers[0] ?? ''] as const] : []),
@@ -120,6 +115,50 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore): Express 
   return app;
 }
 
+/** A request as the core sees it. */
+class HttpExchange implements GatewayRequest {
+  readonly server: string;
+  readonly signal: AbortSignal;
+  readonly #request: Request;
+  readonly #response: Response;
+  #body: Uint8Array;
+
+  constructor(server: string, request: Request, response: Response) {
+    this.server = server;
+    this.#request = request;
+    this.#response = response;
+    this.#body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
+    const gone = new AbortController();
+    this.signal = gone.signal;
+    response.on('close', () => {
+      gone.abort(CLOSED);
+    });
+  }
+
+  get method(): string {
+    return this.#request.method;
+  }
+
+  get body(): Uint8Array {
+    return this.#body;
+  }
+
+  header(name: string): string | undefined {
+    return headerValue(this.#request, name);
+  }
+
+  /** The answer begins. A stream may last for hours: it must not keep what asked for it, nor Express' way to here. */
+  forget(): void {
+    this.#body = NO_BODY;
+    this.#request.body = undefined;
+    // Not `delete`, which would make the request a dictionary of its own.
+    this.#request.next = undefined;
+    (this.#response.locals['releaseBody'] as (() => void) | undefined)?.();
+  }
+}
+
+const FAILED: Refusal = { code: 'INTERNAL', message: 'The gateway failed on this request' };
+
 /** What Express, or the reading of the body, throws. Branches on the status: messages are for people. */
 function refusalOf(error: unknown, config: GatewayConfig): Refusal {
   if (error instanceof RefusedError) return error.refusal;
@@ -129,7 +168,7 @@ function refusalOf(error: unknown, config: GatewayConfig): Refusal {
   if (status === 415) return { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Compressed bodies are not served' };
   if (typeof status === 'number' && status >= 400 && status < 500)
     return { code: 'INVALID_REQUEST', message: 'The HTTP request could not be read' };
-  return { code: 'INTERNAL', message: 'The gateway failed on this request' };
+  return FAILED;
 }
 
 function preflight(request: Request, response: Response, next: NextFunction): void {
@@ -158,6 +197,6 @@ function headerValue(request: Request, name: string): string | undefined {
 
 /** Refuses what does not get to the core. */
 function answer(core: GatewayCore, request: Request, response: Response, refusal: Refusal): void {
-  const status = answerRefusal(nodeSink(response, new AbortController().signal), refusal);
+  const status = answerRefusal(new NodeSink(response, new AbortController().signal), refusal);
   core.countRefused(request.method, status);
 }

@@ -24,6 +24,7 @@ export class RecordingSink implements ResponseSink {
   status = 0;
   headers: Readonly<Record<string, string>> = {};
   text = '';
+  writes = 0;
   isEnded = false;
   /** The client takes nothing: `write` says so, and `drained` waits. */
   isBlocked = false;
@@ -43,6 +44,7 @@ export class RecordingSink implements ResponseSink {
     if (this.isEnded) this.faults.push('written after the end');
     if (this.gone.signal.aborted) this.faults.push('written after the client went');
     this.text += text;
+    this.writes++;
     return !this.isBlocked;
   }
 

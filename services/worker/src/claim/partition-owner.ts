@@ -91,10 +91,13 @@ export class PartitionOwner {
       await work();
     } catch (error) {
       if (hasLogCode(error, 'CLOSED')) return true;
-      context.logger.error(what, {
-        partition,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-      });
+      // A log that does not answer, or is in doubt, is no fault of this process.
+      if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn(what, { partition, error: errorText(error) });
+      else
+        context.logger.error(what, {
+          partition,
+          error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        });
       await sleep(context.clock, RETRY_MS, this.#abandoned.signal);
     }
     return false;
@@ -154,6 +157,9 @@ export class PartitionOwner {
       partitions: [partition],
       maxLifeMs: context.config.maxLifeMs,
       keepRecords: true,
+      onFinding: (finding, of, readMs) => {
+        context.guard.noteView({ topic: 'sessions', partition: of }, finding, readMs);
+      },
       onError: (error) => {
         logger.warn('log read failed; trying again', { topic: 'sessions', partition, error: errorText(error) });
       },

@@ -73,7 +73,7 @@ async function beginEpoch({ partition, directory, tenure, context }: TakeOverOpt
   const living = directory.living(partition);
   if (living.length > 0) context.logger.warn('sessions of a former epoch end', { partition, sessions: living.length });
   tenure.startAt(end);
-  await Promise.all(living.map(([key]) => tenure.life.end(key, 'unknown')));
+  await Promise.all(living.map(([key]) => tenure.life.end(key, 'epoch-ended')));
 }
 
 const CANCELLED = 'notifications/cancelled';

@@ -1,12 +1,21 @@
-/** A broker that knows nothing but who leads: answers ApiVersions and Metadata, in order, with what a test says. */
+/** A broker that answers ApiVersions and Metadata, and Fetch if it is told how, in order, with what a test says. */
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { ByteReader, ByteWriter } from '../wire/bytes.ts';
 
 export interface FakeBroker extends AsyncDisposable {
   readonly port: number;
   /** Topics that it was asked about, in order. */
   readonly asked: readonly string[];
+  /** Closes all its connections, as a restart does. */
+  cut(): void;
+}
+
+/** What a Fetch from `offset` on is answered with. */
+export interface FakeFetched {
+  readonly error: number;
+  readonly end: number;
+  readonly batches: Buffer;
 }
 
 /** What each topic's one partition is said to be led by. */
@@ -15,6 +24,7 @@ export interface FakeLeader {
   readonly epoch: number;
 }
 
+const FETCH = 1;
 const API_VERSIONS = 18;
 const METADATA = 3;
 const NOT_SAID = -(2 ** 31);
@@ -23,6 +33,7 @@ const NOT_SAID = -(2 ** 31);
 export async function startFakeBroker(
   ports: () => readonly number[],
   leader: (topic: string) => FakeLeader,
+  fetch?: (offset: number) => FakeFetched,
 ): Promise<FakeBroker> {
   const asked: string[] = [];
   const answerTo = (request: Buffer): Buffer => {
@@ -44,6 +55,23 @@ export async function startFakeBroker(
         )
         .done();
     }
+    if (apiKey === FETCH && fetch !== undefined) {
+      reader.raw(4 + 4 + 4 + 4 + 1 + 4 + 4 + 4);
+      const topic = reader.string();
+      reader.raw(4 + 4 + 4);
+      const fetched = fetch(reader.int64());
+      return answer
+        .int32(0)
+        .int16(0)
+        .int32(0)
+        .array([topic], (name) => {
+          answer.string(name).array([0], () => {
+            answer.int32(0).int16(fetched.error).int64(fetched.end).int64(fetched.end).int64(0);
+            answer.int32(0).int32(-1).bytes(fetched.batches);
+          });
+        })
+        .done();
+    }
     const topics = reader.array(() => reader.string());
     asked.push(...topics);
     return answer
@@ -60,7 +88,10 @@ export async function startFakeBroker(
       .int32(NOT_SAID)
       .done();
   };
+  const sockets = new Set<Socket>();
   const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
     let rest = Buffer.alloc(0);
     socket.on('error', () => undefined);
     socket.on('data', (chunk: Buffer) => {
@@ -77,6 +108,9 @@ export async function startFakeBroker(
   return {
     port: (server.address() as AddressInfo).port,
     asked,
+    cut() {
+      for (const socket of sockets) socket.destroy();
+    },
     async [Symbol.asyncDispose]() {
       await new Promise((resolve) => server.close(resolve));
     },
