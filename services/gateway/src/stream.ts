@@ -1,9 +1,9 @@
 /**
  * One SSE connection: writes what the log says of one stream, in log order, each message once, until the stream ends,
  * the client goes, or another connection takes the stream. Nothing is written that was not read back from the log.
- * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON.
+ * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON, GW-LOST.
  */
-import { follow, nextNumbering } from '@throughline/history';
+import { allLostSince, follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
 import {
   anchorChecksum,
@@ -151,6 +151,9 @@ export class SseStream implements Connection {
     const { cursor, first } = this.#options;
     let result = first;
     for (;;) {
+      // Whatever its former owners said of it comes first.
+      const lostSince = this.#lostSince();
+      if (result === undefined && lostSince !== null && cursor.position() >= lostSince) return this.#failLost();
       result ??= await cursor.next(this.#stop.signal, this.#silenceLeftMs());
       let go: boolean;
       switch (result.kind) {
@@ -286,6 +289,20 @@ export class SseStream implements Connection {
       this.#buffer += formatComment('keepalive');
     await this.#flush();
     return true;
+  }
+
+  /** From which position of `events` on it is certain that nothing more comes on this stream; `null` if that is not so. */
+  #lostSince(): Offset | null {
+    const { stream } = this.#following;
+    if (stream.kind !== 'request') return null;
+    return allLostSince(this.#options.tail.lost(), this.#pending.size === 0 ? [stream.at] : this.#pending.keys());
+  }
+
+  /** Retention took the requests before a worker could serve them. The same id may have run, if it was sent before as well. */
+  async #failLost(): Promise<void> {
+    const text = 'No worker served the request while the log held it';
+    this.#failPending(wireError('OWNER_LOST', text, { mayHaveRun: true }));
+    await this.#flush();
   }
 
   /** Retention has passed this connection: the same decision as at the start of a resume, told in-band. */
