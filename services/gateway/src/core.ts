@@ -4,7 +4,7 @@
  */
 import { HistoryGuard, Meta, ReadOutages, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { abortable, deadline, errorText, LogError } from '@throughline/log';
+import { abortable, deadline, errorStack, errorText, LogError } from '@throughline/log';
 import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
@@ -211,7 +211,7 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
     if (!isRefused) {
       context.logger.error('request failed', {
         method,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: errorStack(error),
       });
     }
     // Behind a head there is no place for another answer, and without a client there is nobody to tell.

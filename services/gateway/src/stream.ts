@@ -5,6 +5,7 @@
  */
 import { allLostSince, follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
+import { errorStack } from '@throughline/log';
 import {
   anchorChecksum,
   canPrime,
@@ -131,7 +132,7 @@ export class SseStream implements Connection {
     } catch (error) {
       context.logger.error('stream failed', {
         partition: options.tail.partition,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: errorStack(error),
       });
     } finally {
       for (const signal of ends) signal.removeEventListener('abort', onGone);
