@@ -1,8 +1,9 @@
 /** The pages of docs/reference that are made from tables, as prettier formats them. */
 import { renderMetricsPage } from '@throughline/telemetry/metrics-page';
 import { format } from 'prettier';
+import { renderCommandsPage } from 'throughline/commands-page';
+import { renderConfigPage } from 'throughline/config-page';
 import { renderDoctorPage } from 'throughline/doctor-codes';
-import { renderConfigPage } from 'throughline/help';
 
 export interface ReferencePage {
   readonly file: URL;
@@ -15,6 +16,7 @@ const page = (name: string, text: () => string): ReferencePage => ({
 });
 
 export const REFERENCE_PAGES: readonly ReferencePage[] = [
+  page('commands.md', renderCommandsPage),
   page('config.md', renderConfigPage),
   page('doctor.md', renderDoctorPage),
   page('metrics.md', renderMetricsPage),

@@ -1,9 +1,8 @@
 /** What an idle SSE connection holds in memory. */
 import { Agent } from 'node:http';
-import { setTimeout as pause } from 'node:timers/promises';
 import { openBareStream } from '../lib/bare-stream.ts';
 import { Caller, eachOf, openSessions } from '../lib/caller.ts';
-import { rssBytes } from '../lib/process-usage.ts';
+import { COLLECTING, heldBytes } from '../lib/process-usage.ts';
 import { startProduct } from '../lib/product.ts';
 import { ratioRow } from '../lib/result.ts';
 import type { BenchCase } from '../lib/result.ts';
@@ -11,8 +10,6 @@ import { startPeer } from '../lib/start-peer.ts';
 
 const CONNECTIONS = 5000;
 const SETUP_WIDTH = 32;
-/** Garbage of the setup is collected when nothing happens. */
-const SETTLE_MS = 5000;
 
 export const idleMemory: BenchCase = {
   name: 'memory of an idle connection',
@@ -21,7 +18,7 @@ export const idleMemory: BenchCase = {
     const bare = await measureExpress();
     return {
       name: this.name,
-      setup: `${CONNECTIONS} standalone streams of as many sessions on a gateway in a process of its own, against as many bare SSE answers of Express: growth of resident memory from before the streams were opened, ${SETTLE_MS / 1000} s after; both had answered as many requests before`,
+      setup: `${CONNECTIONS} standalone streams of as many sessions on a gateway in a process of its own, against as many bare SSE answers of Express: growth of resident memory from before the streams were opened, each time when garbage was collected; both had answered as many requests before`,
       rows: [ratioRow('resident memory a connection', ours / 1024, bare / 1024, 'KiB', { most: 1.3 })],
     };
   },
@@ -31,6 +28,7 @@ async function measureGateway(): Promise<number> {
   await using product = await startProduct({
     shape: { gateways: 1, workers: 1 },
     gatewayArgs: ['--keep-alive', '10m'],
+    nodeOptions: COLLECTING,
   });
   const gateway = product.gateways[0]?.pid ?? 0;
   const setupAgent = new Agent({ keepAlive: true, maxSockets: SETUP_WIDTH });
@@ -38,8 +36,7 @@ async function measureGateway(): Promise<number> {
     ({ sessionId }) => sessionId,
   );
   setupAgent.destroy();
-  await pause(SETTLE_MS);
-  const before = rssBytes(gateway);
+  const before = await heldBytes(gateway);
   const agent = new Agent({ keepAlive: false });
   await eachOf(sessions, SETUP_WIDTH, async (session) => {
     const caller = new Caller(product.url, agent);
@@ -47,12 +44,11 @@ async function measureGateway(): Promise<number> {
     const stream = await caller.get();
     if (stream.status !== 200) throw new Error(`GET: ${stream.status} ${stream.text()}`);
   });
-  await pause(SETTLE_MS);
-  return (rssBytes(gateway) - before) / CONNECTIONS;
+  return ((await heldBytes(gateway)) - before) / CONNECTIONS;
 }
 
 async function measureExpress(): Promise<number> {
-  await using peer = await startPeer('express-sse');
+  await using peer = await startPeer('express-sse', COLLECTING.split(' '));
   const open = async (isKept: boolean): Promise<void> => {
     await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
       const stream = await openBareStream(peer.line, () => undefined);
@@ -60,9 +56,7 @@ async function measureExpress(): Promise<number> {
     });
   };
   await open(false);
-  await pause(SETTLE_MS);
-  const before = rssBytes(peer.pid);
+  const before = await heldBytes(peer.pid);
   await open(true);
-  await pause(SETTLE_MS);
-  return (rssBytes(peer.pid) - before) / CONNECTIONS;
+  return ((await heldBytes(peer.pid)) - before) / CONNECTIONS;
 }

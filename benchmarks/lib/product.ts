@@ -23,10 +23,12 @@ export interface ProductOptions {
   /** Where its topics are; absent: a file. */
   readonly kafka?: { readonly brokers: readonly string[]; readonly prefix: string };
   readonly gatewayArgs?: readonly string[];
+  /** For Node, in every process. */
+  readonly nodeOptions?: string;
 }
 
 /** Every started gateway logs its address at `info`. */
-export async function startProduct({ shape, kafka, gatewayArgs = [] }: ProductOptions): Promise<Product> {
+export async function startProduct({ shape, kafka, gatewayArgs = [], nodeOptions }: ProductOptions): Promise<Product> {
   const folder = makeScratchFolder();
   const all: ThroughlineProcess[] = [];
   let log = ['--log', `sqlite:${folder.path}/log.db`];
@@ -35,7 +37,10 @@ export async function startProduct({ shape, kafka, gatewayArgs = [] }: ProductOp
     await applyTopics(client, { prefix: kafka.prefix, partitions: 4, replication: 1 });
     log = ['--log', `kafka://${kafka.brokers.join(',')}`, '--prefix', kafka.prefix];
   }
-  const env = { THROUGHLINE_SECRETS: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA' };
+  const env = {
+    THROUGHLINE_SECRETS: 'c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0LXNlY3JldA',
+    ...(nodeOptions === undefined ? {} : { NODE_OPTIONS: nodeOptions }),
+  };
   const host = ['--module', MODULE, ...QUIET.slice(2), ...ROOMY];
   const start = async (role: 'serve' | 'gateway' | 'worker'): Promise<ThroughlineProcess> => {
     const args = [

@@ -7,10 +7,15 @@ import { z } from 'zod';
 const FILLER = 'x'.repeat(150);
 
 /** What all sessions of one process wait for, by name, and the work that waits. */
-const gates = new Map<string, { readonly open: PromiseWithResolvers<void>; readonly work: Set<Promise<unknown>> }>();
+const gates = new Map<string, Gate>();
 
-function gateOf(name: string): { readonly open: PromiseWithResolvers<void>; readonly work: Set<Promise<unknown>> } {
-  const gate = gates.get(name) ?? { open: Promise.withResolvers<void>(), work: new Set() };
+interface Gate {
+  readonly open: PromiseWithResolvers<unknown>;
+  readonly work: Set<Promise<unknown>>;
+}
+
+function gateOf(name: string): Gate {
+  const gate = gates.get(name) ?? { open: Promise.withResolvers<unknown>(), work: new Set() };
   gates.set(name, gate);
   return gate;
 }
@@ -46,7 +51,7 @@ export default function createBenchServer(): McpServer {
   // Answers when everything that waited at the gate was sent.
   server.registerTool('open', { inputSchema: { gate: z.string() } }, async ({ gate }) => {
     const { open, work } = gateOf(gate);
-    open.resolve();
+    open.resolve('open');
     await Promise.allSettled(work);
     return answer({ text: `${work.size} went through` });
   });

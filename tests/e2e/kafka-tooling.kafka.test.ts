@@ -230,7 +230,7 @@ describe.skipIf(found === null)('kafka-tooling.md', { timeout: 4 * STEP_MS }, ()
       text.includes('maintenance at noon'),
     );
     stream.cut();
-    const shown = await bash(`throughline inspect ${id} --session $SESSION_ID $LOG`);
+    const shown = await bash(`throughline inspect ${id} --payload --session $SESSION_ID $LOG`);
     expect(shown).toMatch(
       /\nheaders +type=message,stream=s\nvalue +\{"jsonrpc"[^]*\ncounts +accepted\nresume +yes: 200, 0 messages, then live\n/,
     );

@@ -7,7 +7,7 @@ import type { Offset } from '@throughline/protocol';
  * - `LOG_UNAVAILABLE`: the log does not answer now; the operation had no effect and may be tried again.
  * - `NOT_AUTHENTICATED`: the log does not accept the credentials of this process; `message` names what to check. Nothing was done.
  * - `NOT_AUTHORIZED`: the log does not let this process do it; `message` and `details.missing` name what to allow. Nothing was done.
- * - `LOG_INCOMPATIBLE`: the log was written by a newer version or is no log; `message` names the fix.
+ * - `LOG_INCOMPATIBLE`: the log was written by a newer version, is no log or is set up otherwise; `message` or `details.cure` names the fix.
  * - `ABORTED`: the caller's signal fired.
  * - `CLOSED`: the log was closed by this process.
  */
@@ -30,6 +30,8 @@ export interface LogErrorDetails {
     'too-large' | 'disk-full' | 'size-cap' | 'closed' | 'not-authenticated' | 'not-authorized' | 'other';
   /** Where rights are missing: each as `<operation> on <resource> <name>`. */
   readonly missing?: readonly string[];
+  /** What puts it right. `apply-topics`: topics are missing or set otherwise than `applyTopics` sets them. */
+  readonly cure?: 'apply-topics';
 }
 
 export class LogError extends Error {
@@ -50,4 +52,9 @@ export function hasLogCode(error: unknown, code: LogErrorCode): error is LogErro
 /** What a log line or a message says of an error, whatever was thrown. For people: nothing branches on it. */
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** The same with its stack, for what is a fault of this program. */
+export function errorStack(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

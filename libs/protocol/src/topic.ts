@@ -32,3 +32,11 @@ export const META_KEY = {
 export function sessionEndKey(key: string): string {
   return `${key}/end`;
 }
+
+/** Kafka takes names of 249 characters of these; the longest topic adds `.dead-letter`. */
+const TOPIC_PREFIX = /^[A-Za-z0-9._-]{1,200}$/;
+
+/** Whether the topics of a log may be called `<text>.inbound` and so on where topics have names, as on Kafka. */
+export function isTopicPrefix(text: string): boolean {
+  return TOPIC_PREFIX.test(text);
+}

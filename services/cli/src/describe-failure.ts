@@ -1,11 +1,15 @@
 /** What went wrong outside the configuration, in one paragraph that names the way out. */
 import { LogError } from '@throughline/log';
 import { HostError } from '@throughline/worker/host';
+import type { CommandName } from './command-table.ts';
 import { StartError } from './faults.ts';
 
-export function describeFailure(error: unknown): string {
+/** Gives a command with the options that it needs. */
+export type Advise = (command: CommandName) => string;
+
+export function describeFailure(error: unknown, advise: Advise): string {
   if (!(error instanceof Error)) return `unexpected failure: ${String(error)}`;
-  if (error instanceof LogError) return describeLogFailure(error);
+  if (error instanceof LogError) return describeLogFailure(error, advise);
   // These say themselves what to do.
   if (error instanceof HostError) return error.message;
   if (error instanceof StartError) return `${error.message}${causeOf(error)}`;
@@ -20,8 +24,13 @@ export function describeFailure(error: unknown): string {
   }
 }
 
-function describeLogFailure(error: LogError): string {
-  const reason = error.message;
+/** What the log says, and the command that puts it right, if there is one. */
+export function describeReason(error: LogError, advise: Advise): string {
+  return error.details.cure === 'apply-topics' ? `${error.message}; run \`${advise('topics apply')}\`` : error.message;
+}
+
+function describeLogFailure(error: LogError, advise: Advise): string {
+  const reason = describeReason(error, advise);
   switch (error.code) {
     case 'LOG_INCOMPATIBLE':
     case 'NOT_AUTHENTICATED':

@@ -1,4 +1,4 @@
-/** What is wrong with the configuration, all of it at once. */
+/** What is wrong with the command line and the configuration, all of it at once. */
 
 export interface Fault {
   /** Where it was written: `--listen`, `THROUGHLINE_LISTEN`, `throughline.yaml: limits.drain`. */
@@ -7,12 +7,12 @@ export interface Fault {
   readonly problem: string;
 }
 
-/** The configuration cannot be used. Thrown with every fault that was found. */
+/** The command line or the configuration cannot be used. Thrown with every fault that was found. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly Fault[];
   constructor(faults: readonly Fault[]) {
-    super(formatFaults(faults));
+    super(faults.map(({ where, problem }) => `${where}: ${problem}`).join('\n'));
     this.faults = faults;
   }
 }
@@ -23,12 +23,4 @@ export class StartError extends Error {
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
   }
-}
-
-function formatFaults(faults: readonly Fault[]): string {
-  const count = faults.length === 1 ? '1 fault' : `${faults.length} faults`;
-  const lines = faults.map(({ where, problem }) => `  - ${where}: ${problem}`);
-  return [`${count} in the configuration; nothing was started.`, ...lines, 'All options: throughline --help'].join(
-    '\n',
-  );
 }

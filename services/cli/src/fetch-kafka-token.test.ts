@@ -7,8 +7,15 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { describe, expect, it } from 'vitest';
 import { fetchKafkaToken } from './fetch-kafka-token.ts';
+import type { TokenSource } from './settings.ts';
 
-async function ask(status: number, answer: string): Promise<{ result: Promise<string>; asked: string[] }> {
+interface Endpoint extends AsyncDisposable {
+  readonly source: Extract<TokenSource, { readonly kind: 'client-credentials' }>;
+  /** Authorization and body of each request. */
+  readonly asked: string[];
+}
+
+async function serveTokens(status: number, answer: string): Promise<Endpoint> {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     void text(request).then((body) => {
@@ -20,17 +27,22 @@ async function ask(status: number, answer: string): Promise<{ result: Promise<st
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   const url = `http://127.0.0.1:${port}/token`;
-  const source = { kind: 'client-credentials', url, clientId: 'a b', clientSecret: 'p:q', scope: 'kafka' } as const;
-  const result = fetchKafkaToken(source).finally(() => server.close());
-  result.catch(() => undefined);
-  return { result, asked };
+  return {
+    source: { kind: 'client-credentials', url, clientId: 'a b', clientSecret: 'p:q', scope: 'kafka' },
+    asked,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
 }
 
 describe('fetchKafkaToken', () => {
   it('[CLI-KAFKA] asks the token endpoint by client credentials', async () => {
-    const { result, asked } = await ask(200, '{"access_token":"T","token_type":"bearer"}');
-    expect(await result).toBe('T');
-    expect(asked).toEqual([
+    await using endpoint = await serveTokens(200, '{"access_token":"T","token_type":"bearer"}');
+    expect(await fetchKafkaToken(endpoint.source)).toBe('T');
+    expect(endpoint.asked).toEqual([
       `Basic ${Buffer.from('a+b:p%3Aq').toString('base64')}`,
       'grant_type=client_credentials&scope=kafka',
     ]);
@@ -42,10 +54,24 @@ describe('fetchKafkaToken', () => {
       [200, '<html>'],
       [200, '{}'],
     ] as const) {
-      const { result } = await ask(status, answer);
-      const error: unknown = await result.catch((reason: unknown) => reason);
+      await using endpoint = await serveTokens(status, answer);
+      const error: unknown = await fetchKafkaToken(endpoint.source).catch((reason: unknown) => reason);
       expect(String(error)).toMatch(new RegExp(`status ${status}.*--kafka-username`));
       expect(String(error)).not.toContain('p:q');
+    }
+  });
+
+  it('[CLI-KAFKA-TOKEN] all connections of a process share a token for as long as `expires_in` lets them', async () => {
+    for (const expires of ['3600', '"3600"']) {
+      await using endpoint = await serveTokens(200, `{"access_token":"T","expires_in":${expires}}`);
+      await Promise.all([fetchKafkaToken(endpoint.source), fetchKafkaToken(endpoint.source)]);
+      expect(await fetchKafkaToken(endpoint.source)).toBe('T');
+      expect(endpoint.asked).toHaveLength(2);
+    }
+    for (const expires of ['null', '"soon"', '-1']) {
+      await using endpoint = await serveTokens(200, `{"access_token":"T","expires_in":${expires}}`);
+      for (let time = 0; time < 2; time++) expect(await fetchKafkaToken(endpoint.source)).toBe('T');
+      expect(endpoint.asked).toHaveLength(4);
     }
   });
 

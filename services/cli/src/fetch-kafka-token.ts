@@ -1,16 +1,34 @@
-/** A token for OAUTHBEARER, fresh for each login. */
+/** Tokens for OAUTHBEARER: of a file read anew for each login, of a token endpoint kept for most of their life. */
 import { readFile } from 'node:fs/promises';
+import { systemClock } from '@throughline/log';
 import { z } from 'zod';
 import { StartError } from './faults.ts';
 import { fileProblem } from './file-problem.ts';
 import type { TokenSource } from './settings.ts';
+import { createTokenCache } from './token-cache.ts';
+import type { FetchedToken } from './token-cache.ts';
 
 const ANSWER_MS = 10_000;
-const Answer = z.object({ access_token: z.string().min(1) });
+const Answer = z.object({
+  access_token: z.string().min(1),
+  // Some issuers write the number as text; one that cannot be read is as good as none.
+  expires_in: z.coerce.number().positive().optional().catch(undefined),
+});
+
+type Endpoint = Extract<TokenSource, { readonly kind: 'client-credentials' }>;
+
+/** By the source in the settings, of which a process has one: all its connections share the token. */
+const caches = new WeakMap<Endpoint, () => Promise<string>>();
 
 /** Errors: {@link StartError}, which names what to check and never the token. */
 export async function fetchKafkaToken(source: TokenSource): Promise<string> {
   if (source.kind === 'file') return await readToken(source.file);
+  const cached = caches.get(source) ?? createTokenCache(() => askEndpoint(source), systemClock);
+  caches.set(source, cached);
+  return await cached();
+}
+
+async function askEndpoint(source: Endpoint): Promise<FetchedToken> {
   const { url, clientId, clientSecret, scope } = source;
   // RFC 6749 section 2.3.1: each part is form-encoded before the two are joined.
   const basic = Buffer.from(`${formEncode(clientId)}:${formEncode(clientSecret)}`).toString('base64');
@@ -29,7 +47,10 @@ export async function fetchKafkaToken(source: TokenSource): Promise<string> {
     throw new StartError(`The token endpoint of --kafka-oauth-url does not answer.`, error);
   }
   const parsed = Answer.safeParse(parseJson(text));
-  if (response.ok && parsed.success) return parsed.data.access_token;
+  if (response.ok && parsed.success) {
+    const { access_token: token, expires_in: seconds } = parsed.data;
+    return { token, lifeMs: seconds === undefined ? null : seconds * 1000 };
+  }
   throw new StartError(
     `The token endpoint of --kafka-oauth-url gives no token (status ${response.status}); check --kafka-username, the password and --kafka-oauth-scope.`,
   );

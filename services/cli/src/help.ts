@@ -1,169 +1,134 @@
-/** `throughline --help` and docs/reference/config.md, made from the option table. */
-import { commandOption, COMMAND_OPTION_NAMES, OPERATION_NAMES } from './operate/operations.ts';
-import { CONFIG_FILE_OPTION, environmentName, OPTION_GROUPS, OPTION_NAMES, optionRow } from './option-table.ts';
+/** `throughline --help`, and what `throughline help <command>` and `throughline <command> --help` say of one. Made from tables. */
+import { COMMAND_NAMES, COMMANDS, commandsOfGroup, isCommandName } from './command-table.ts';
+import type { CommandName } from './command-table.ts';
+import { commandOption, COMMAND_OPTION_NAMES } from './operate/operations.ts';
+import { CONFIG_FILE_OPTION, environmentName, OPTION_GROUPS, optionRow } from './option-table.ts';
 import type { OptionName, OptionRow } from './option-table.ts';
+import { formatFlag, namesOfGroup } from './option-text.ts';
 
 const WIDTH = 100;
 const INDENT = '      ';
 
-const COMMANDS = [
-  ['serve', 'gateway and worker in one process; what a single machine needs'],
-  ['gateway', 'only the HTTP endpoint; any number of them on one log'],
-  ['worker', 'only the MCP servers; any number of them on one log'],
-  ['topics apply', 'creates the topics of a Kafka log, and sets what is not as it should be; takes nothing away'],
-  ['topics show', 'the topics of a Kafka log as they are'],
-  ['topics diff', 'what `topics apply` would change; exit code 1 if there is something'],
-  ['doctor', 'what is wrong with the log, its topics and its workers, and how to put it right'],
-  ['inspect <id>', 'what an event id or a session id names, and whether a resume with it would be taken now'],
-  ['tail', 'follows the records of a topic, without what clients and servers say unless --payload asks for it'],
-  ['owners', 'whose each partition is, and how much work waits in it'],
-  ['epoch show', 'the epoch in force, those before it, and why each began'],
-  ['epoch rotate', 'gives up the history: every session ends, and clients start anew'],
-  ['config check', 'says whether the configuration can be used, and everything that is wrong with it'],
-  ['config print', 'the configuration in force, as YAML, without secrets'],
-  ['secret new', 'a fresh secret for signing session ids'],
-  ['secret hash', 'reads a bearer token from stdin and prints its SHA-256 for --auth-tokens-file'],
-] as const;
+/** `of`: a command, or the first word of several; anything else gets the general text. */
+export function renderHelp(version: string, of: string | null = null): string {
+  if (of !== null && isCommandName(of)) return renderCommand(of);
+  const group = of === null ? [] : commandsOfGroup(of);
+  return group.length > 0 ? renderGroup(group) : renderGeneral(version);
+}
 
-export function renderHelp(version: string): string {
-  const lines = [
+/** `throughline inspect <id> [options]`. */
+export function usageOf(name: CommandName): string {
+  const { words, user } = COMMANDS[name];
+  return ['throughline', name, ...(words === undefined ? [] : [words]), ...(user === null ? [] : ['[options]'])].join(
+    ' ',
+  );
+}
+
+function renderGeneral(version: string): string {
+  return toText([
     `throughline ${version}: an MCP server whose sessions survive restarts`,
     '',
     'Usage: throughline <command> [options]',
     '',
     'Commands',
-    ...COMMANDS.map(([name, meaning]) => `  ${name.padEnd(13)} ${meaning}`),
+    ...listCommands(COMMAND_NAMES),
     '',
     'With no server configured, the demo server is served. Examples:',
-    '  throughline serve --stdio "npx -y @modelcontextprotocol/server-everything stdio"',
-    '  throughline serve --module ./my-server.js --listen 127.0.0.1:3000',
+    ...COMMANDS.serve.examples.map((example) => `  ${example}`),
     '',
-    'Each option can also be set by the environment variable named with it and in throughline.yaml at the place named',
-    'with it. Flags win over the environment, the environment over the file. Durations are written 500ms, 30s, 15m, 24h',
-    'or 7d; sizes 65536, 512KiB or 4GiB.',
-    '',
-    'General',
-    `  --${CONFIG_FILE_OPTION.name} <${CONFIG_FILE_OPTION.placeholder}>`,
-    ...wrap(`${CONFIG_FILE_OPTION.help} Default: ${CONFIG_FILE_OPTION.default}.`),
-    `${INDENT}${environmentName(CONFIG_FILE_OPTION.name)}`,
+    'Options of all commands that read a configuration',
+    ...configFileLines(),
     '  -h, --help',
-    `${INDENT}This text.`,
+    `${INDENT}This text; behind a command, its options, an example and its exit codes.`,
     '  -v, --version',
     `${INDENT}The version.`,
     '',
-    "Of the operator's commands alone",
-    ...COMMAND_OPTION_NAMES.flatMap((name) => {
-      const { placeholder, help, commands } = commandOption(name);
-      const of = commands.length === OPERATION_NAMES.length ? 'all' : commands.join(', ');
-      return [`  --${name}${placeholder === undefined ? '' : ` <${placeholder}>`}`, ...wrap(`${help} (${of})`)];
-    }),
-  ];
-  for (const group of OPTION_GROUPS) {
-    lines.push('', group);
-    for (const name of namesOfGroup(group)) {
-      const row = optionRow(name);
-      lines.push(`  ${row.isFlag === false ? '(no flag)' : formatFlag(name, row)}`);
-      lines.push(...wrap(`${row.help}${formatDefault(row)}${formatRoles(row)}`));
-      lines.push(`${INDENT}${[environmentName(name), row.yaml].filter((place) => place !== null).join(' · ')}`);
+    ...PLACES,
+  ]);
+}
+
+function renderGroup(names: readonly CommandName[]): string {
+  return toText([
+    ...names.map((name, index) => `${index === 0 ? 'Usage: ' : '       '}${usageOf(name)}`),
+    '',
+    ...listCommands(names),
+    '',
+    `\`throughline help ${names[0] ?? ''}\` explains one of them.`,
+  ]);
+}
+
+function renderCommand(name: CommandName): string {
+  const { meaning, user, options, examples, exits } = COMMANDS[name];
+  const lines = [`Usage: ${usageOf(name)}`, '', ...wrap(`${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`, '')];
+  const own = COMMAND_OPTION_NAMES.filter((option) => commandOption(option).commands.some((each) => each === name));
+  if (own.length > 0) {
+    lines.push('', 'Options of this command');
+    for (const option of own) {
+      const { placeholder, help } = commandOption(option);
+      lines.push(`  --${option}${placeholder === undefined ? '' : ` <${placeholder}>`}`, ...wrap(help));
     }
   }
-  return `${lines.join('\n')}\n`;
-}
-
-export function renderConfigPage(): string {
-  const lines = [
-    '# Configuration',
-    '',
-    'Every option can be given in three places: on the command line, in the environment and in a YAML file. Flags win',
-    'over the environment, the environment over the file. This page is made from `services/cli/src/option-table.ts`:',
-    '`node infra/write-reference.ts` writes it, and a test fails when it has drifted.',
-    '',
-    `The file is the one of \`--${CONFIG_FILE_OPTION.name}\` or \`${environmentName(CONFIG_FILE_OPTION.name)}\`, by default ${CONFIG_FILE_OPTION.default}.`,
-    'Relative paths in it are relative to it. Durations are written `500ms`, `30s`, `15m`, `24h` or `7d`; sizes `65536`,',
-    '`512KiB` or `4GiB`; lists are separated by commas, or YAML lists. An empty variable counts as not set. Unknown options,',
-    'variables and settings are refused; `throughline config check` names all faults at once, `throughline config print`',
-    'prints what is in force.',
-  ];
+  lines.push('', 'Examples', ...examples.map((example) => `  ${example}`), '', 'Exit codes');
+  const width = Math.max(...exits.map(([code]) => code.length));
+  lines.push(...exits.map(([code, text]) => `  ${code.padEnd(width)}  ${text}`));
+  if (user === null) return toText(lines);
+  lines.push('', 'Configuration', ...configFileLines());
+  if (options.length === 0)
+    lines.push(...wrap('Takes the options of serve, gateway and worker: `throughline help serve` names them.', '  '));
   for (const group of OPTION_GROUPS) {
-    lines.push(
-      '',
-      `## ${group}`,
-      '',
-      '| option | variable | in the file | default | meaning |',
-      '| --- | --- | --- | --- | --- |',
-    );
-    for (const name of namesOfGroup(group)) {
-      const row = optionRow(name);
-      const flag = row.isFlag === false ? '–' : `\`${escapeCell(formatFlag(name, row))}\``;
-      const yaml = row.yaml === null ? '–' : `\`${row.yaml}\``;
-      const standard = row.default === null ? '–' : `\`${row.default}\``;
-      lines.push(
-        `| ${flag} | \`${environmentName(name)}\` | ${yaml} | ${standard} | ${escapeCell(row.help)}${formatRoles(row)} |`,
-      );
-    }
+    const names = namesOfGroup(group).filter((option) => options.includes(option));
+    if (names.length > 0) lines.push('', group, ...names.flatMap(optionLines));
   }
-  return `${lines.join('\n')}\n${SERVERS_SECTION}`;
+  if (options.length > 0) lines.push('', ...PLACES);
+  return toText(lines);
 }
 
-const SERVERS_SECTION = `
-## Several servers
-
-\`servers\` in the file names any number of them. Each is served at \`/mcp/<name>\`; one alone also at \`/mcp\`.
-
-\`\`\`yaml
-servers:
-  files:
-    stdio: npx -y @modelcontextprotocol/server-filesystem /srv/files
-  orders:
-    module: ./orders.js
-    onOwnerLoss: restore
-  legacy:
-    upstream: https://mcp.example.com/mcp
-    headers:
-      Authorization: Bearer …
-\`\`\`
-
-| setting | meaning |
-| --- | --- |
-| \`module\`, \`stdio\`, \`upstream\` | One of them: as the options of the same name. |
-| \`env\`, \`cwd\` | Extra environment and working directory of a stdio server. |
-| \`headers\` | Headers sent to an upstream, for its own credentials. The client's token is never passed on. |
-| \`onOwnerLoss\` | As \`--on-owner-loss\`; default \`terminate\`. |
-| \`maxSessions\` | As \`--max-sessions\`; default 1000. |
-| \`idleTtl\` | As \`--idle-ttl\`, in seconds; default 3600. |
-`;
-
-function namesOfGroup(group: (typeof OPTION_GROUPS)[number]): OptionName[] {
-  return OPTION_NAMES.filter((name) => optionRow(name).group === group);
+function listCommands(names: readonly CommandName[]): string[] {
+  const name = (each: CommandName): string => [each, COMMANDS[each].words ?? ''].join(' ').trimEnd();
+  const width = Math.max(...names.map((each) => name(each).length));
+  return names.map((each) => `  ${name(each).padEnd(width)}  ${COMMANDS[each].meaning}`);
 }
 
-function formatFlag(name: OptionName, row: OptionRow): string {
-  return row.placeholder === undefined ? `--${name}` : `--${name} <${row.placeholder}>`;
+function configFileLines(): string[] {
+  return [
+    `  --${CONFIG_FILE_OPTION.name} <${CONFIG_FILE_OPTION.placeholder}>`,
+    ...wrap(`${CONFIG_FILE_OPTION.help} Default: ${CONFIG_FILE_OPTION.default}.`),
+    `${INDENT}${environmentName(CONFIG_FILE_OPTION.name)}`,
+  ];
+}
+
+const PLACES = [
+  'Each option can also be set by the environment variable named with it and in throughline.yaml at the place named',
+  'with it. Flags win over the environment, the environment over the file. Durations are written 500ms, 30s, 15m, 24h',
+  'or 7d; sizes 65536, 512KiB or 4GiB.',
+];
+
+function optionLines(name: OptionName): string[] {
+  const row = optionRow(name);
+  return [
+    `  ${row.isFlag === false ? '(no flag)' : formatFlag(name, row)}`,
+    ...wrap(`${row.help}${formatDefault(row)}`),
+    `${INDENT}${[environmentName(name), row.yaml].filter((place) => place !== null).join(' · ')}`,
+  ];
 }
 
 function formatDefault(row: OptionRow): string {
   return row.default === null || row.kind === 'switch' ? '' : ` Default: ${row.default}.`;
 }
 
-function formatRoles(row: OptionRow): string {
-  return row.roles === undefined
-    ? ''
-    : ` (${row.roles.map((user) => (user === 'operate' ? "operator's commands" : user)).join(', ')})`;
+function toText(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`;
 }
 
-function escapeCell(text: string): string {
-  return text.replaceAll('|', '\\|');
-}
-
-function wrap(text: string): string[] {
+function wrap(text: string, indent: string = INDENT): string[] {
   const lines: string[] = [];
-  let line = INDENT.trimEnd();
+  let line = '';
   for (const word of text.split(' ')) {
-    if (line.length + word.length + 1 > WIDTH && line.trim() !== '') {
+    if (line !== '' && line.length + word.length + 1 > WIDTH) {
       lines.push(line);
-      line = INDENT.trimEnd();
+      line = '';
     }
-    line = line.trim() === '' ? INDENT + word : `${line} ${word}`;
+    line = line === '' ? indent + word : `${line} ${word}`;
   }
   lines.push(line);
   return lines;

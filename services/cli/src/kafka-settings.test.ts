@@ -2,10 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ConfigError } from './faults.ts';
-import { loadSettings } from './load-settings.ts';
-import { parseArguments } from './parse-arguments.ts';
+import type { Environment } from './read-environment.ts';
 import type { Settings } from './settings.ts';
+import { faultsOfLine, loadLine } from './testing/load-line.ts';
 
 const PEM = '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n';
 const KEY = '-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n';
@@ -21,21 +20,8 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-function load(line: string, environment: Record<string, string> = {}): Settings {
-  const given = parseArguments(line.split(' '));
-  const role = given.command.name === 'run' ? given.command.role : 'serve';
-  return loadSettings({ arguments: given, environment, cwd: folder, demoModule: '/demo.js' }, role);
-}
-
-function faults(line: string, environment: Record<string, string> = {}): string[] {
-  try {
-    load(line, environment);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.faults.map(({ where, problem }) => `${where}: ${problem}`);
-    throw error;
-  }
-  return [];
-}
+const load = (line: string, environment: Environment = {}): Settings => loadLine(line, environment, folder);
+const faults = (line: string, environment: Environment = {}): string[] => faultsOfLine(line, environment, folder);
 
 const WORKER = 'worker --log kafka://b1:9092';
 
@@ -99,6 +85,7 @@ describe('the settings of Kafka', () => {
     ['--kafka-tls-ca-file pw', ['holds no certificate in PEM']],
     ['--kafka-tls-ca-file none.pem', ['there is no such file']],
     ['--prefix a/b', ['letters, digits, dots']],
+    [`--prefix ${'a'.repeat(201)}`, ['up to 200 letters']],
     ['--lease 10ms', ['must be at least 500ms']],
     ['--kafka-password x', ['cannot be given on the command line']],
   ])('[CLI-KAFKA] %s is refused with its fix', (options, expected) => {

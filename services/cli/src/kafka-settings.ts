@@ -1,5 +1,6 @@
 /** The options of Kafka, checked together. */
 import path from 'node:path';
+import { isTopicPrefix } from '@throughline/protocol';
 import { chooseOne, readNamedFile } from './access-files.ts';
 import type { Fault } from './faults.ts';
 import type { Layer } from './layers.ts';
@@ -8,9 +9,6 @@ import type { OptionName } from './option-table.ts';
 import { describeValue } from './resolve-options.ts';
 import type { ResolvedOptions } from './resolve-options.ts';
 import type { KafkaLogin, KafkaSettings, TokenSource } from './settings.ts';
-
-/** Kafka takes names of 249 characters; the longest topic adds `.dead-letter`. */
-const PREFIX = /^[A-Za-z0-9._-]{1,200}$/;
 
 export function resolveKafka(layer: Layer, options: ResolvedOptions, cwd: string, faults: Fault[]): KafkaSettings {
   const { log, prefix = '' } = options;
@@ -26,7 +24,7 @@ export function resolveKafka(layer: Layer, options: ResolvedOptions, cwd: string
       if (group !== 'Kafka' || !layer.has(name) || layer.get(name)?.text === standard) continue;
       problemAt(name, 'belongs to a Kafka log; set --log kafka://<host>:<port>, or leave it out.');
     }
-  if (!PREFIX.test(prefix))
+  if (!isTopicPrefix(prefix))
     problemAt('prefix', 'must be up to 200 letters, digits, dots, underscores and hyphens, for example throughline.');
   return {
     prefix,

@@ -4,17 +4,13 @@ import path from 'node:path';
 import { GatewayConfigSchema } from '@throughline/gateway/config';
 import { ServerSchema, WorkerConfigSchema } from '@throughline/worker/config';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ConfigError } from './faults.ts';
-import { loadSettings } from './load-settings.ts';
 import { OPTION_NAMES, optionRow } from './option-table.ts';
-import type { Role } from './option-table.ts';
-import { parseArguments } from './parse-arguments.ts';
 import { parseValue } from './parse-value.ts';
 import { printSettings } from './print-settings.ts';
 import type { Environment } from './read-environment.ts';
 import type { Settings } from './settings.ts';
+import { DEMO_MODULE, faultsOfLine, loadLine } from './testing/load-line.ts';
 
-const DEMO = '/demo/server.js';
 const SECRET = Buffer.alloc(32, 7).toString('base64url');
 const HASH = 'ab'.repeat(32);
 
@@ -31,22 +27,10 @@ function write(name: string, text: string): void {
   writeFileSync(path.join(cwd, name), text);
 }
 
-function load(line: string | readonly string[], environment: Environment = {}): Settings {
-  const argv = typeof line === 'string' ? line.split(' ') : line;
-  const given = parseArguments(argv);
-  const role: Role = given.command.name === 'run' ? given.command.role : 'serve';
-  return loadSettings({ arguments: given, environment, cwd, demoModule: DEMO }, role);
-}
-
-function faults(line: string | readonly string[], environment: Environment = {}): string[] {
-  try {
-    load(line, environment);
-  } catch (error) {
-    if (error instanceof ConfigError) return error.faults.map(({ where, problem }) => `${where}: ${problem}`);
-    throw error;
-  }
-  return [];
-}
+const load = (line: string | readonly string[], environment: Environment = {}): Settings =>
+  loadLine(line, environment, cwd);
+const faults = (line: string | readonly string[], environment: Environment = {}): string[] =>
+  faultsOfLine(line, environment, cwd);
 
 describe('layers', () => {
   it('[CLI-LAYERS] flags win over the environment, the environment over the file, the file over defaults', () => {
@@ -220,7 +204,9 @@ describe('servers', () => {
   it('[CLI-SERVERS] with none configured the demo server is served and restored', () => {
     const settings = load('serve');
     expect(settings.serverOrigin).toBe('demo');
-    expect(settings.worker.servers).toEqual({ default: ServerSchema.parse({ module: DEMO, onOwnerLoss: 'restore' }) });
+    expect(settings.worker.servers).toEqual({
+      default: ServerSchema.parse({ module: DEMO_MODULE, onOwnerLoss: 'restore' }),
+    });
     expect(settings.gateway.servers).toEqual(['default']);
     expect(load('serve --on-owner-loss terminate').worker.servers['default']?.onOwnerLoss).toBe('terminate');
   });

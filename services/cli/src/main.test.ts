@@ -138,7 +138,9 @@ describe('the program', { timeout: 60_000 }, () => {
 
   it('[CLI-COMMANDS] help, version, config and secret commands print to stdout and end with 0', async () => {
     expect(await run('--version')).toEqual({ code: 0, stdout: '0.1.0\n', stderr: '' });
-    expect((await run('serve', '--help')).stdout).toContain('Usage: throughline <command>');
+    expect((await run('--help')).stdout).toContain('Usage: throughline <command>');
+    expect((await run('serve', '--help')).stdout).toContain('Usage: throughline serve [options]');
+    expect((await run('help', 'serve')).stdout).toBe((await run('serve', '--help')).stdout);
     expect(await run('config', 'check')).toEqual({ code: 0, stdout: 'ok\n', stderr: '' });
     expect((await run('config', 'print')).stdout).toContain('listen: 127.0.0.1:8080\n');
     const secret = await run('secret', 'new');

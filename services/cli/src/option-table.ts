@@ -232,7 +232,7 @@ export const OPTIONS = {
     kind: 'text',
     placeholder: 'url',
     default: null,
-    help: 'Token endpoint for oauthbearer by client credentials.',
+    help: 'Token endpoint for oauthbearer by client credentials. A token is used for four fifths of its `expires_in`.',
     yaml: 'kafka.oauthUrl',
   },
   'kafka-oauth-scope': {

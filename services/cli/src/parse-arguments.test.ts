@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseArguments } from './parse-arguments.ts';
+import { faultsOfArguments } from './testing/load-line.ts';
 
-function faultsOf(...argv: string[]): string[] {
-  return parseArguments(argv).faults.map(({ where, problem }) => `${where}: ${problem}`);
-}
+const faultsOf = (...argv: string[]): string[] => faultsOfArguments(argv);
 
 describe('parseArguments', () => {
   it('[CLI-COMMANDS] every command is understood, wherever the options stand', () => {
@@ -19,7 +18,19 @@ describe('parseArguments', () => {
   it('[CLI-COMMANDS] help wins over everything else, also over faults', () => {
     expect(parseArguments(['serve', '--no-such', '--help'])).toMatchObject({ command: { name: 'help' }, faults: [] });
     expect(parseArguments(['-v'])).toMatchObject({ command: { name: 'version' }, faults: [] });
-    expect(parseArguments(['--version', '-h']).command).toEqual({ name: 'help' });
+    expect(parseArguments(['--version', '-h']).command).toEqual({ name: 'help', of: null });
+  });
+
+  it('[CLI-HELP] help is about the command that is named, before or behind it', () => {
+    const about = (line: string): unknown => parseArguments(line.split(' ')).command;
+    for (const line of ['help inspect', 'inspect --help', 'inspect no-id -h --no-such', 'help inspect --help'])
+      expect(about(line), line).toEqual({ name: 'help', of: 'inspect' });
+    expect(about('topics --help')).toEqual({ name: 'help', of: 'topics' });
+    expect(about('help topics diff')).toEqual({ name: 'help', of: 'topics diff' });
+    expect(about('serve --stdio x --help')).toEqual({ name: 'help', of: 'serve' });
+    expect(about('help')).toEqual({ name: 'help', of: null });
+    expect(faultsOf('help', 'inspekt')).toEqual([expect.stringContaining('Did you mean inspect?')]);
+    expect(faultsOf('help', 'topics', 'aply')).toEqual([expect.stringContaining('Did you mean topics apply?')]);
   });
 
   it('[CLI-COMMANDS] no command, an unknown one and half of one are faults that name the commands', () => {

@@ -1,14 +1,19 @@
 /** The command line: a command, and options as text. Whether a value is right is decided later, with all the others. */
+import { COMMAND_NAMES, commandsOfGroup, isCommandName } from './command-table.ts';
+import type { CommandName } from './command-table.ts';
 import type { Fault } from './faults.ts';
 import { didYouMean } from './nearest-name.ts';
-import { commandOption, COMMAND_OPTION_NAMES, isCommandOption, OPERATION_NAMES } from './operate/operations.ts';
+import { commandOption, COMMAND_OPTION_NAMES, isCommandOption, isOperationName } from './operate/operations.ts';
 import type { CommandOptionName, Operation, OperationName } from './operate/operations.ts';
 import { parseOperation } from './operate/parse-operation.ts';
 import { CONFIG_FILE_OPTION, isOptionName, OPTION_NAMES, optionRow } from './option-table.ts';
 import type { OptionName, OptionUser, Role } from './option-table.ts';
 
 export type Command =
-  | { readonly name: 'help' }
+  /** `of`: a command or the first word of several; null: what there is. */
+  | { readonly name: 'help'; readonly of: string | null }
+  /** None that could be run: the faults say why. */
+  | { readonly name: 'faulty' }
   | { readonly name: 'version' }
   | { readonly name: 'run'; readonly role: Role }
   | { readonly name: 'operate'; readonly operation: Operation }
@@ -19,23 +24,23 @@ export type Command =
 
 export interface Arguments {
   readonly command: Command;
+  /** What was asked for, also where it could not be understood; null: no command that there is. */
+  readonly asked: CommandName | null;
   readonly options: ReadonlyMap<OptionName, string>;
   readonly configFile: string | undefined;
   readonly faults: readonly Fault[];
 }
 
-type Named = Exclude<Command, { readonly name: 'operate' }> | { readonly name: 'operate'; readonly of: OperationName };
-
-const COMMANDS = new Map<string, Named>([
-  ['serve', { name: 'run', role: 'serve' }],
-  ['gateway', { name: 'run', role: 'gateway' }],
-  ['worker', { name: 'run', role: 'worker' }],
-  ['config check', { name: 'config-check' }],
-  ['config print', { name: 'config-print' }],
-  ['secret new', { name: 'secret-new' }],
-  ['secret hash', { name: 'secret-hash' }],
-  ...OPERATION_NAMES.map((of) => [of, { name: 'operate', of }] as const),
-]);
+/** Those that take no words and no options of their own. */
+const PLAIN: { readonly [C in Exclude<CommandName, OperationName | 'help'>]: Command } = {
+  serve: { name: 'run', role: 'serve' },
+  gateway: { name: 'run', role: 'gateway' },
+  worker: { name: 'run', role: 'worker' },
+  'config check': { name: 'config-check' },
+  'config print': { name: 'config-print' },
+  'secret new': { name: 'secret-new' },
+  'secret hash': { name: 'secret-hash' },
+};
 
 const FLAG_NAMES: readonly string[] = [
   ...OPTION_NAMES.filter((name) => optionRow(name).isFlag !== false),
@@ -107,11 +112,16 @@ export function parseArguments(argv: readonly string[]): Arguments {
     }
   }
 
-  if (wanted !== undefined) return { command: { name: wanted }, options, configFile, faults: [] };
-  const command = findCommand(words, faults, options, commandOptions);
+  if (wanted === 'version') return { command: { name: 'version' }, asked: null, options, configFile, faults: [] };
+  if (wanted === 'help') {
+    const of = helpTopic(words[0] === 'help' ? words.slice(1) : words);
+    return { command: { name: 'help', of }, asked: 'help', options, configFile, faults: [] };
+  }
+  const asked = askedFor(words);
+  const command = findCommand(asked, words, faults, options, commandOptions);
   if (command.name === 'run') checkRole(command.role, options, faults);
   if (command.name === 'operate') checkRole('operate', options, faults);
-  return { command, options, configFile, faults };
+  return { command, asked, options, configFile, faults };
 
   function set(name: OptionName, value: string): void {
     const before = options.get(name);
@@ -121,33 +131,59 @@ export function parseArguments(argv: readonly string[]): Arguments {
   }
 }
 
+/** One word or two: only commands of two words have a first word that is none by itself. */
+function askedFor(words: readonly string[]): CommandName | null {
+  const text = words.slice(0, lengthOf(words)).join(' ');
+  return isCommandName(text) ? text : null;
+}
+
+function lengthOf([first]: readonly string[]): 1 | 2 {
+  return first !== undefined && commandsOfGroup(first).length > 0 ? 2 : 1;
+}
+
+/** Null: the words name no command, nor the beginning of one. */
+function helpTopic(words: readonly string[]): string | null {
+  const [first] = words;
+  if (first === undefined) return null;
+  return askedFor(words) ?? (commandsOfGroup(first).length > 0 ? first : null);
+}
+
 function findCommand(
+  asked: CommandName | null,
   words: readonly string[],
   faults: Fault[],
   options: ReadonlyMap<OptionName, string>,
   commandOptions: ReadonlyMap<CommandOptionName, string>,
 ): Command {
-  const known = [...COMMANDS.keys()];
-  const [first] = words;
-  if (first === undefined) {
-    faults.push({ where: 'command', problem: `none is given; it is one of: ${known.join(', ')}.` });
-    return { name: 'help' };
+  if (words.length === 0) {
+    faults.push({ where: 'command', problem: `none is given; it is one of: ${COMMAND_NAMES.join(', ')}.` });
+    return { name: 'faulty' };
   }
-  const length = known.some((name) => name.startsWith(`${first} `)) ? 2 : 1;
-  const text = words.slice(0, length).join(' ');
-  const command = COMMANDS.get(text);
-  if (command?.name === 'operate') {
-    const operation = parseOperation(command.of, words.slice(length), commandOptions, faults);
-    return operation === undefined ? { name: 'help' } : { name: 'operate', operation };
+  const length = lengthOf(words);
+  const more = words.slice(length);
+  if (asked !== null && isOperationName(asked)) {
+    const operation = parseOperation(asked, more, commandOptions, faults);
+    return operation === undefined ? { name: 'faulty' } : { name: 'operate', operation };
   }
   for (const option of commandOptions.keys())
     faults.push({ where: `--${option}`, problem: `is an option of ${commandOption(option).commands.join(', ')}.` });
-  for (const extra of words.slice(length))
-    faults.push({ where: extra, problem: `is one word too many.${quotesHint(options)}` });
-  if (command !== undefined) return command;
-  const nearest = didYouMean(text, known);
-  faults.push({ where: text, problem: `is no command; it is one of: ${known.join(', ')}.${nearest}` });
-  return { name: 'help' };
+  if (asked === 'help') return findHelp(more, faults);
+  for (const extra of more) faults.push({ where: extra, problem: `is one word too many.${quotesHint(options)}` });
+  if (asked !== null) return PLAIN[asked];
+  pushUnknown(words.slice(0, length).join(' '), faults);
+  return { name: 'faulty' };
+}
+
+function findHelp(words: readonly string[], faults: Fault[]): Command {
+  const of = helpTopic(words);
+  if (of === null && words.length > 0) pushUnknown(words.join(' '), faults);
+  else if (of !== null && words.length > 1 && words.join(' ') !== of) pushUnknown(words.join(' '), faults);
+  return faults.length > 0 ? { name: 'faulty' } : { name: 'help', of };
+}
+
+function pushUnknown(text: string, faults: Fault[]): void {
+  const nearest = didYouMean(text, COMMAND_NAMES);
+  faults.push({ where: text, problem: `is no command; it is one of: ${COMMAND_NAMES.join(', ')}.${nearest}` });
 }
 
 function checkRole(role: OptionUser, options: ReadonlyMap<OptionName, string>, faults: Fault[]): void {

@@ -6,6 +6,7 @@ import { describeFailure } from './describe-failure.ts';
 import type { Role } from './option-table.ts';
 import type { Settings } from './settings.ts';
 import { startRole } from './start-role.ts';
+import { suggestCommand } from './suggest-command.ts';
 import type { Parts, Running } from './start-role.ts';
 
 export interface RoleProcess {
@@ -68,7 +69,7 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
     // Told to stop while it started: what failed is the start, which nobody wants any more.
     if (asked.signal.aborted) return 0;
     logger.debug('start.failed', { error });
-    self.err(`throughline: ${describeFailure(error)}\n`);
+    self.err(`throughline: ${describeFailure(error, (name) => suggestCommand(settings, name))}\n`);
     return 1;
   } finally {
     unlisten();

@@ -1,10 +1,12 @@
 /** One invocation, apart from the process that it runs in: arguments in, text out, an exit code. */
 import { hashToken, makeSecret } from './auth-tokens.ts';
 import { ConfigError } from './faults.ts';
+import { COMMANDS } from './command-table.ts';
 import { renderHelp } from './help.ts';
 import { loadSettings } from './load-settings.ts';
 import { parseArguments } from './parse-arguments.ts';
 import { printSettings } from './print-settings.ts';
+import { renderFaults } from './render-faults.ts';
 import type { Environment } from './read-environment.ts';
 import type { Operation } from './operate/operations.ts';
 import type { Role } from './option-table.ts';
@@ -30,11 +32,15 @@ export async function run(invocation: Invocation): Promise<number> {
   const given = parseArguments(invocation.argv);
   const { command } = given;
   try {
-    // Without a command that is known: for the faults of all layers in one message, which this always throws.
-    if (command.name === 'help' && given.faults.length > 0) loadSettings({ ...invocation, arguments: given }, 'serve');
     switch (command.name) {
+      case 'faulty': {
+        const user = given.asked === null ? 'serve' : COMMANDS[given.asked].user;
+        // For the faults of all layers in one message.
+        if (user !== null) loadSettings({ ...invocation, arguments: given }, user);
+        throw new ConfigError(given.faults);
+      }
       case 'help':
-        invocation.out(renderHelp(invocation.version));
+        invocation.out(renderHelp(invocation.version, command.of));
         return 0;
       case 'version':
         invocation.out(`${invocation.version}\n`);
@@ -60,7 +66,7 @@ export async function run(invocation: Invocation): Promise<number> {
     }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    invocation.err(`throughline: ${error.message}\n`);
+    invocation.err(`throughline: ${renderFaults(error.faults, given.asked)}\n`);
     return 2;
   }
 }

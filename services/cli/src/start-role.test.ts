@@ -355,11 +355,17 @@ describe('runRole', () => {
 });
 
 describe('describeFailure', () => {
+  const advise = (name: string): string => `throughline ${name} --log kafka://b:9092 --prefix p`;
+
   it('[CLI-FAILURES] each expected fault names its way out and shows no stack', () => {
     const inUse = Object.assign(new Error('127.0.0.1:8080 is in use; use --listen'), { code: 'ADDRESS_IN_USE' });
     const faults: [Error, RegExp][] = [
       [inUse, /^127\.0\.0\.1:8080 is in use; use --listen\.$/],
       [new LogError('LOG_INCOMPATIBLE', 'written by version 9'), /the log cannot be used: written by version 9/],
+      [
+        new LogError('LOG_INCOMPATIBLE', 'the cluster has no topic p.meta', { cure: 'apply-topics' }),
+        /no topic p\.meta; run `throughline topics apply --log kafka:\/\/b:9092 --prefix p`$/,
+      ],
       [new LogError('NOT_AUTHENTICATED', 'check the password'), /^the log cannot be used: check the password$/],
       [new LogError('NOT_AUTHORIZED', 'add this'), /^the log cannot be used: add this$/],
       [new LogError('APPEND_REFUSED', 'add this', { reason: 'not-authorized' }), /^the log cannot be used: add this$/],
@@ -369,14 +375,14 @@ describe('describeFailure', () => {
       [new HostError('HOST_TIMEOUT', 'It did not answer.'), /^It did not answer\.$/],
     ];
     for (const [fault, expected] of faults) {
-      const text = describeFailure(fault);
+      const text = describeFailure(fault, advise);
       expect(text).toMatch(expected);
       expect(text).not.toContain('    at ');
     }
   });
 
   it('[CLI-FAILURES] an unforeseen fault keeps its stack', () => {
-    expect(describeFailure(new TypeError('boom'))).toMatch(/^unexpected failure: TypeError: boom\n {4}at /);
-    expect(describeFailure('text')).toBe('unexpected failure: text');
+    expect(describeFailure(new TypeError('boom'), advise)).toMatch(/^unexpected failure: TypeError: boom\n {4}at /);
+    expect(describeFailure('text', advise)).toBe('unexpected failure: text');
   });
 });

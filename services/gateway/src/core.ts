@@ -4,7 +4,7 @@
  */
 import { HistoryGuard, Meta, ReadOutages, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { abortable, deadline, errorText, LogError } from '@throughline/log';
+import { abortable, deadline, errorStack, errorText, LogError } from '@throughline/log';
 import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
@@ -14,6 +14,7 @@ import type { GatewayContext, GatewayDeps } from './context.ts';
 import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
+import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { StandaloneStart } from './standalone-start.ts';
@@ -161,7 +162,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       const { method } = request;
       const leave = connections.enter();
       try {
-        count(method, await route(context, request, sink));
+        const outcome = await route(context, request, sink);
+        count(method, typeof outcome === 'number' ? outcome : await outcome.run());
       } finally {
         leave();
       }
@@ -185,7 +187,8 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
   };
 }
 
-async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<number> {
+/** Ends before a stream runs: one that lasts for hours must not hold what was needed to make it. */
+async function route(context: GatewayContext, request: GatewayRequest, to: ResponseSink): Promise<Outcome> {
   const { method } = request;
   const sink = new OnceSink(to);
   try {
@@ -208,7 +211,7 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
     if (!isRefused) {
       context.logger.error('request failed', {
         method,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: errorStack(error),
       });
     }
     // Behind a head there is no place for another answer, and without a client there is nobody to tell.

@@ -2,6 +2,7 @@
 import { startFollowing, startNumbering } from '@throughline/history';
 import { deadline } from '@throughline/log';
 import { HTTP_HEADER, STANDALONE, standaloneStream } from '@throughline/protocol';
+import type { JsonRpcId, Offset } from '@throughline/protocol';
 import { accepts } from './admission.ts';
 import { refuse } from './answer-error.ts';
 import { attach, makeAttachmentName } from './attach.ts';
@@ -9,6 +10,8 @@ import { tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
+import { inPlace } from './in-place.ts';
+import type { Outcome } from './in-place.ts';
 import { resume } from './resume.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatComment } from './sse.ts';
@@ -19,7 +22,7 @@ export async function handleGet(
   request: GatewayRequest,
   principal: string,
   sink: ResponseSink,
-): Promise<number> {
+): Promise<Outcome> {
   if (!accepts(request.header('accept'), 'text/event-stream'))
     refuse('NOT_ACCEPTABLE', 'The Accept header must list text/event-stream');
   const lastEventId = request.header(HTTP_HEADER.lastEventId.toLowerCase()) ?? '';
@@ -33,7 +36,8 @@ export async function handleGet(
   const checked = await checkSession(context, request, principal);
   const version = versionOf(context, request, checked.session);
   if (lastEventId !== '') return resume(context, { checked, version, sink, lastEventId, signal: request.signal });
-  return openStandalone(context, { session: requireLiving(checked), version, sink, signal: request.signal });
+  const options = { session: requireLiving(checked), version, sink, signal: request.signal };
+  return inPlace(context, (leave) => openStandalone(context, options, leave));
 }
 
 interface Standalone {
@@ -43,38 +47,26 @@ interface Standalone {
   readonly signal: AbortSignal;
 }
 
+const NOTHING_PENDING: ReadonlyMap<Offset, JsonRpcId> = new Map();
 /** For the look at what the session holds already; a head that comes later helps nobody. */
 const LOOK_BACK_MS = 5000;
 
-async function openStandalone(context: GatewayContext, options: Standalone): Promise<number> {
-  const leave = context.connections.reserve();
-  if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
-  try {
-    // Made elsewhere, so that a connection of hours does not hold what was needed to make it.
-    const stream = await makeStandalone(context, options, leave);
-    return stream === null ? CLIENT_GONE : await stream.run();
-  } finally {
-    leave();
-  }
-}
-
-/** `null`: the client has gone. */
-async function makeStandalone(
+async function openStandalone(
   context: GatewayContext,
   { session, version, sink, signal }: Standalone,
   leave: () => void,
-): Promise<SseStream | null> {
+): Promise<Outcome> {
   const { partition, key, from } = session.id;
   const tail = await tailOf(context, partition, signal);
   await context.takeovers.admit(`${key} ${STANDALONE}`, signal);
   // A connection that is gone must not take the stream from one that lives.
-  if (signal.aborted) return null;
+  if (signal.aborted) return CLIENT_GONE;
   const attachment = makeAttachmentName(context);
   const attachedAt = await attach(context, session, STANDALONE, attachment);
   const limit = deadline(context.clock, Math.min(LOOK_BACK_MS, context.config.appendTimeoutMs), signal);
   const decision = await context.standaloneStart.decide(tail, session.id, attachedAt, limit.signal);
   limit.dispose();
-  if (signal.aborted) return null;
+  if (signal.aborted) return CLIENT_GONE;
   if (decision === 'not-read-in-time') {
     context.logger.warn('a standalone stream begins at its attachment: the session could not be read in time', {
       partition,
@@ -89,7 +81,7 @@ async function makeStandalone(
     cursor: tail.cursor(key, decision === 'at-session-start' ? from : attachedAt),
     following: startFollowing(stream, attachment),
     numbering: startNumbering(session.text, stream),
-    pending: new Map(),
+    pending: NOTHING_PENDING,
     sink,
     signal,
     leave,

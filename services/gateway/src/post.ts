@@ -28,6 +28,8 @@ import type { ClientBody } from './client-body.ts';
 import { appendForClient, refuseBroken, tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
+import { inPlace } from './in-place.ts';
+import type { Outcome } from './in-place.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatPrimer } from './sse.ts';
 import { jitteredRetryMs, SseStream } from './stream.ts';
@@ -38,19 +40,7 @@ export async function handlePost(
   request: GatewayRequest,
   principal: string,
   sink: ResponseSink,
-): Promise<number> {
-  const stream = await takeIn(context, request, principal, sink);
-  // Nothing here may hold the body while the stream runs.
-  return stream === null ? answerEmpty(sink, 202) : stream.run();
-}
-
-/** The stream that answers, its requests in the log; `null` if there is nothing to answer. */
-async function takeIn(
-  context: GatewayContext,
-  request: GatewayRequest,
-  principal: string,
-  sink: ResponseSink,
-): Promise<SseStream | null> {
+): Promise<Outcome> {
   const accept = request.header('accept');
   if (!accepts(accept, 'application/json') || !accepts(accept, 'text/event-stream'))
     refuse('NOT_ACCEPTABLE', 'The Accept header must list application/json and text/event-stream');
@@ -128,61 +118,67 @@ interface Incoming extends SessionAndVersion {
   readonly sink: ResponseSink;
 }
 
-async function append(context: GatewayContext, incoming: Incoming): Promise<SseStream | null> {
-  const { request, session, version, body, sink } = incoming;
+/** The stream that answers, its requests in the log. */
+async function append(context: GatewayContext, incoming: Incoming): Promise<Outcome> {
+  const { session, version, body, sink } = incoming;
   const to = { topic: 'inbound', partition: session.id.partition } as const;
   const requests = requestIdsOf(body);
   if (requests.length === 0) {
     await appendForClient(context, to, inboundRecords(context, incoming, null));
-    return null;
+    return answerEmpty(sink, 202);
   }
-  const isPrimed = canPrime(version);
   // A client that could not come back must not lose its answer to a gateway that is about to stop.
-  if (context.isDraining() && !isPrimed) refuse('DRAINING', 'This gateway is stopping; try again');
-  const leave = context.connections.reserve();
-  if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
-  try {
-    const tail = await tailOf(context, to.partition, request.signal);
-    // A session that was made while the epoch changed would be over before it begins.
-    if (context.current().epoch !== session.id.epoch) return refuseBroken();
-    const after = tail.position();
-    const anchor = tail.last();
-    if (anchor === null) return refuse('NO_OWNER', 'No worker has served this partition yet; try again');
-    const cursor = tail.cursor(session.id.key, after);
-    const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));
-    if (first === undefined) throw new TypeError('an append returned no offset');
-    const stream = requestStream(first);
-    const numbering = startNumbering(session.text, stream);
-    const { id } = idOf(body);
-    const primer = formatEventId({
-      epoch: session.id.epoch,
-      partition: to.partition,
-      offset: anchor.offset,
-      stream,
-      ...(id === undefined ? {} : { requestId: id }),
-      seq: numbering.seq,
-      tag: streamTag(session.text, stream),
-      crc: anchorChecksum(anchor),
-      chain: numbering.chain,
-    });
-    return new SseStream(context, {
-      session,
-      version,
-      tail,
-      cursor,
-      following: startFollowing(stream, null),
-      numbering,
-      pending: new Map(requests.map(([place, requestId]) => [first + place, requestId])),
-      sink,
-      signal: request.signal,
-      leave,
-      prelude: isPrimed ? [formatPrimer(primer, jitteredRetryMs(context))] : [],
-      isResumable: isPrimed,
-    });
-  } catch (error) {
-    leave();
-    throw error;
-  }
+  if (context.isDraining() && !canPrime(version)) refuse('DRAINING', 'This gateway is stopping; try again');
+  return inPlace(context, (leave) => ask(context, incoming, requests, leave));
+}
+
+/** @param requests their places in the body, and their ids. */
+async function ask(
+  context: GatewayContext,
+  incoming: Incoming,
+  requests: ReturnType<typeof requestIdsOf>,
+  leave: () => void,
+): Promise<SseStream> {
+  const { request, session, version, body, sink } = incoming;
+  const to = { topic: 'inbound', partition: session.id.partition } as const;
+  const isPrimed = canPrime(version);
+  const tail = await tailOf(context, to.partition, request.signal);
+  // A session that was made while the epoch changed would be over before it begins.
+  if (context.current().epoch !== session.id.epoch) return refuseBroken();
+  const after = tail.position();
+  const anchor = tail.last();
+  if (anchor === null) return refuse('NO_OWNER', 'No worker has served this partition yet; try again');
+  const cursor = tail.cursor(session.id.key, after);
+  const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));
+  if (first === undefined) throw new TypeError('an append returned no offset');
+  const stream = requestStream(first);
+  const numbering = startNumbering(session.text, stream);
+  const { id } = idOf(body);
+  const primer = formatEventId({
+    epoch: session.id.epoch,
+    partition: to.partition,
+    offset: anchor.offset,
+    stream,
+    ...(id === undefined ? {} : { requestId: id }),
+    seq: numbering.seq,
+    tag: streamTag(session.text, stream),
+    crc: anchorChecksum(anchor),
+    chain: numbering.chain,
+  });
+  return new SseStream(context, {
+    session,
+    version,
+    tail,
+    cursor,
+    following: startFollowing(stream, null),
+    numbering,
+    pending: new Map(requests.map(([place, requestId]) => [first + place, requestId])),
+    sink,
+    signal: request.signal,
+    leave,
+    prelude: isPrimed ? [formatPrimer(primer, jitteredRetryMs(context))] : [],
+    isResumable: isPrimed,
+  });
 }
 
 /** W3C Trace Context. What else a client writes there is not carried on. */

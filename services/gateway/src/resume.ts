@@ -15,13 +15,15 @@ import { tailOf } from './context.ts';
 import type { GatewayContext } from './context.ts';
 import { CLIENT_GONE } from './exchange.ts';
 import type { ResponseSink } from './exchange.ts';
+import { inPlace } from './in-place.ts';
+import type { Outcome } from './in-place.ts';
 import { pendingRequests } from './pending-requests.ts';
 import { countResume, refuseResume } from './refuse-resume.ts';
 import type { Resume } from './refuse-resume.ts';
 import { formatComment, formatPrimer } from './sse.ts';
 import { jitteredRetryMs, SseStream } from './stream.ts';
 
-export async function resume(context: GatewayContext, options: Resume): Promise<number> {
+export async function resume(context: GatewayContext, options: Resume): Promise<Outcome> {
   const { checked, sink, lastEventId } = options;
   const { session } = checked;
   const opening = decideOpening({
@@ -39,16 +41,15 @@ export async function resume(context: GatewayContext, options: Resume): Promise<
     case 'read':
       break;
   }
-  const leave = context.connections.reserve();
-  if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
-  try {
-    return await resumeAt(context, options, opening.cursor, leave);
-  } finally {
-    leave();
-  }
+  return inPlace(context, (leave) => resumeAt(context, options, opening.cursor, leave));
 }
 
-async function resumeAt(context: GatewayContext, options: Resume, cursor: EventId, leave: () => void): Promise<number> {
+async function resumeAt(
+  context: GatewayContext,
+  options: Resume,
+  cursor: EventId,
+  leave: () => void,
+): Promise<Outcome> {
   const { checked, version, sink, lastEventId, signal } = options;
   const { session } = checked;
   const { partition, key } = session.id;
@@ -102,7 +103,7 @@ async function resumeAt(context: GatewayContext, options: Resume, cursor: EventI
     headers: { [HTTP_HEADER.replayFrom]: `${partition}.${cursor.offset}` },
     isResumable: true,
     ...(first === null ? {} : { first }),
-  }).run();
+  });
 }
 
 /** An empty 200 would make some clients come back for ever. */

@@ -5,6 +5,7 @@
  */
 import { allLostSince, follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
+import { errorStack } from '@throughline/log';
 import {
   anchorChecksum,
   canPrime,
@@ -19,6 +20,7 @@ import {
 import type { JsonRpcErrorObject, JsonRpcId, Offset } from '@throughline/protocol';
 import type { CursorResult, PartitionTail, SessionCursor, TailEvent } from '@throughline/tail';
 import { RefusedError } from './answer-error.ts';
+import type { Connection } from './connections.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { ResponseSink } from './exchange.ts';
@@ -80,14 +82,14 @@ export function jitteredRetryMs({ config, random }: GatewayContext): number {
   return config.retryMs * (0.75 + random.unit() / 2);
 }
 
-export class SseStream {
+export class SseStream implements Connection {
   readonly #context: GatewayContext;
   readonly #options: StreamOptions;
   readonly #stop = new AbortController();
   readonly #tag: Uint8Array;
   readonly #requestId: JsonRpcId | undefined;
   readonly #epoch: string;
-  readonly #pending: Map<Offset, JsonRpcId>;
+  #pending: ReadonlyMap<Offset, JsonRpcId>;
   #following: Following;
   #numbering: Numbering;
   #isResumable: boolean;
@@ -102,7 +104,7 @@ export class SseStream {
     this.#following = options.following;
     this.#numbering = options.numbering;
     this.#isResumable = options.isResumable;
-    this.#pending = new Map(options.pending);
+    this.#pending = options.pending;
     this.#tag = streamTag(options.session.text, options.following.stream);
     this.#requestId = options.pending.size === 1 ? [...options.pending.values()][0] : undefined;
     this.#epoch = options.session.id.epoch;
@@ -111,12 +113,7 @@ export class SseStream {
   /** Runs the connection to its end; resolves with the status. Never rejects. */
   async run(): Promise<number> {
     const { context, options } = { context: this.#context, options: this.#options };
-    const remove = context.connections.add({
-      closeForDrain: (when) => {
-        if (this.#drain !== 'now') this.#drain = when;
-        if (when === 'now' || this.#isResumable) this.#stop.abort(STOPPED);
-      },
-    });
+    const remove = context.connections.add(this);
     const onGone = (): void => {
       this.#stop.abort(STOPPED);
     };
@@ -135,7 +132,7 @@ export class SseStream {
     } catch (error) {
       context.logger.error('stream failed', {
         partition: options.tail.partition,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: errorStack(error),
       });
     } finally {
       for (const signal of ends) signal.removeEventListener('abort', onGone);
@@ -144,6 +141,11 @@ export class SseStream {
       options.leave();
     }
     return 200;
+  }
+
+  closeForDrain(when: 'when-resumable' | 'now'): void {
+    if (this.#drain !== 'now') this.#drain = when;
+    if (when === 'now' || this.#isResumable) this.#stop.abort(STOPPED);
   }
 
   async #pump(): Promise<void> {
@@ -232,8 +234,12 @@ export class SseStream {
       return true;
     }
     this.#write(tailEvent, data);
-    if (event.body.type === 'message' && event.body.answers !== null) this.#pending.delete(event.body.answers);
+    if (event.body.type === 'message' && event.body.answers !== null) this.#settle(event.body.answers);
     return true;
+  }
+
+  #settle(answered: Offset): void {
+    this.#pending = new Map([...this.#pending].filter(([offset]) => offset !== answered));
   }
 
   #write(event: TailEvent, data: string): void {

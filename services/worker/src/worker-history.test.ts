@@ -1,5 +1,8 @@
 /** A worker on a log whose history breaks: it proves it by its own appends, and tells how far it had come. */
 import { decodeText } from '@throughline/protocol';
+import type { RecordInput } from '@throughline/protocol';
+import { silentLogger } from '@throughline/telemetry';
+import type { Logger } from '@throughline/telemetry';
 import { afterEach, describe, expect, it } from 'vitest';
 import { errorOf } from './testing/messages.ts';
 import { EVENTS, INBOUND, META, openBench } from './testing/worker-bench.ts';
@@ -18,6 +21,10 @@ const markOf = (topic: string): { end: number; anchor?: { offset: number } } | n
   const key = `mark/${bench.epoch()}/${topic}/0`;
   const newest = bench.records(META).findLast((record) => decodeText(record.key!) === key);
   return newest === undefined ? null : (JSON.parse(decodeText(newest.value!)) as { end: number });
+};
+const headerOf = (record: RecordInput | undefined, name: string): string | undefined => {
+  const value = record?.headers.find(([known]) => known === name)?.[1];
+  return value === undefined ? undefined : decodeText(value);
 };
 
 describe('marks', () => {
@@ -107,6 +114,47 @@ describe('a broken history', () => {
       });
     },
   );
+
+  it('[WRK-BREAK] inbound that is lost between the claim and the take-over is a doubt until it is proved, no fault of the worker', async () => {
+    bench = await openBench(7);
+    const { worker } = await bench.start(QUICK);
+    await bench.open('k');
+    await bench.time.run(worker.stop());
+    const lines: string[] = [];
+    const note =
+      (level: string) =>
+      (event: string): void => {
+        lines.push(`${level} ${event}`);
+      };
+    const logger: Logger = { ...silentLogger, warn: note('warn'), error: note('error'), child: () => logger };
+    let hasToldClaim = false;
+    let isLost = false;
+    const { worker: next } = await bench.start({
+      ...QUICK,
+      logger,
+      wrap: (log) => ({
+        ...log,
+        append(to, records) {
+          hasToldClaim ||= headerOf(records[0], 'type') === 'checkpoint';
+          return log.append(to, records);
+        },
+        bounds(of) {
+          if (hasToldClaim && !isLost && of.topic === 'inbound') {
+            isLost = true;
+            bench.store.controls.recreate('inbound');
+          }
+          return log.bounds(of);
+        },
+      }),
+    });
+    await bench.until(() => next.owned().length === 1, 20_000);
+    expect(isLost).toBe(true);
+    expect(lines).toContain('warn partition failed; claiming it again');
+    expect(lines.filter((line) => line.startsWith('error') && !line.includes('the history of the log broke'))).toEqual(
+      [],
+    );
+    expect(epochs()).toHaveLength(2);
+  });
 
   it('[WRK-BREAK] a crash of all workers breaks nothing', async () => {
     bench = await openBench(6);

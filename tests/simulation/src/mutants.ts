@@ -135,6 +135,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'tail-position-in-idle-ids',
     breaks: "an id without data names the tail's place, not this connection's own",
+    test: 'libs/tail/src/partition-tail.test.ts',
     edits: [
       {
         file: 'libs/tail/src/partition-tail.ts',

@@ -25,7 +25,7 @@ export interface TopicFacts {
 }
 
 const DESCRIBE_MS = 10_000;
-const APPLY = 'run `throughline topics apply`';
+const APPLY = { cure: 'apply-topics' } as const;
 
 /** Errors: `LOG_INCOMPATIBLE`, with the way out; `KafkaFailure` for all rights together that the roles miss. */
 export async function checkTopics(
@@ -46,7 +46,7 @@ export async function checkTopics(
     else counts.set(topic, found.partitions.length);
   }
   if (missing.length > 0)
-    throw new LogError('LOG_INCOMPATIBLE', `the cluster has no topic ${missing.join(', ')}; ${APPLY}`);
+    throw new LogError('LOG_INCOMPATIBLE', `the cluster has no topic ${missing.join(', ')}`, APPLY);
   const countOf = (topic: Topic): number => counts.get(topic) ?? 0;
   if (countOf('meta') !== 1)
     throw new LogError('LOG_INCOMPATIBLE', `${prefix}.meta has ${countOf('meta')} partitions, and must have one`);
@@ -73,7 +73,7 @@ export async function checkTopics(
     const { settings } = found;
     const must = (setting: string, value: string): void => {
       const is = settings.get(setting) ?? '';
-      if (is !== value) throw new LogError('LOG_INCOMPATIBLE', `${name} has ${setting}=${is}, not ${value}; ${APPLY}`);
+      if (is !== value) throw new LogError('LOG_INCOMPATIBLE', `${name} has ${setting}=${is}, not ${value}`, APPLY);
     };
     must('cleanup.policy', isCompacted(topic) ? 'compact' : 'delete');
     must('message.timestamp.type', 'LogAppendTime');

@@ -1,11 +1,12 @@
 /** What a cluster shows of itself and of the topics of a prefix, for whoever looks after it. Reads only. */
 import { TOPICS } from '@throughline/protocol';
 import type { Partition, Topic } from '@throughline/protocol';
+import { sleep } from '../clock.ts';
 import { WORKER_GROUP } from '../port.ts';
 import { createClusterMap } from './cluster-map.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import { openConnection } from './connection.ts';
-import { isDenial, KafkaFailure } from './kafka-failure.ts';
+import { brokerFailure, isDenial, isPassing, KafkaFailure } from './kafka-failure.ts';
 import type { KafkaClientOptions } from './options.ts';
 import { checkPrefix, groupName, topicName } from './topic-names.ts';
 import { KAFKA_ERRORS, nameOfError } from './wire/call.ts';
@@ -70,6 +71,10 @@ export interface KafkaFacts {
 }
 
 const ASK_MS = 8000;
+/** How long the coordinator of a group is waited for. */
+const COORDINATOR_MS = 10_000;
+const COORDINATOR_PAUSE_MS = 250;
+const NO_COORDINATOR = `the cluster gave no coordinator within ${COORDINATOR_MS / 1000} s`;
 const UNASKED = { known: false, denied: false, message: 'the cluster does not answer' } as const;
 
 /** Request and version that this driver needs; brokers since 2.4 have all. */
@@ -91,7 +96,7 @@ const BROKER_SETTINGS = [
   'auto.create.topics.enable',
 ] as const;
 
-/** Never rejects for what the cluster does: what could not be asked is unknown, each within 8 s. Throws `TypeError` on options that cannot be. */
+/** Never rejects for what the cluster does: what could not be asked is unknown, each within 8 s, the group within 20 s. Throws `TypeError` on options that cannot be. */
 export async function describeKafka(client: KafkaClientOptions, prefix: string): Promise<KafkaFacts> {
   checkPrefix(prefix);
   const map = createClusterMap(client);
@@ -168,14 +173,32 @@ function partitionsOf(found: ClusterMetadata['topics'][number] | undefined): Top
 }
 
 async function describeGroup(client: KafkaClientOptions, map: ClusterMap, name: string): Promise<Asked<GroupFacts>> {
+  const { clock } = client;
+  const untilMs = clock.monoMs() + COORDINATOR_MS;
+  for (;;) {
+    const facts = await askCoordinator(client, map, name);
+    if (facts !== 'passing') return facts;
+    if (clock.monoMs() >= untilMs) return { known: false, denied: false, message: NO_COORDINATOR };
+    await sleep(clock, COORDINATOR_PAUSE_MS);
+  }
+}
+
+/** `passing`: the coordinator moves, or the cluster makes the topic of groups, as the first time that one is asked for. */
+async function askCoordinator(
+  client: KafkaClientOptions,
+  map: ClusterMap,
+  name: string,
+): Promise<Asked<GroupFacts> | 'passing'> {
   const found = await ask(() => map.callAny(findCoordinatorCall(name), ASK_MS));
   if (!found.known) return found;
+  if (isPassing(brokerFailure('FindCoordinator', found.value.error))) return 'passing';
   if (found.value.error !== 0) return refusal(found.value.error);
   const connection = openConnection(client, found.value);
   try {
     const described = await ask(() => connection.call(describeGroupCall(name), ASK_MS));
     if (!described.known) return described;
     const { error, state, members } = described.value;
+    if (isPassing(brokerFailure('DescribeGroups', error))) return 'passing';
     if (error !== 0) return refusal(error);
     const topic = `${name.slice(0, -WORKER_GROUP.length)}inbound`;
     return {

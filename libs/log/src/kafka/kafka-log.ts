@@ -48,7 +48,7 @@ const FRAMING_RESERVE = 4096;
  * Opens the log of a prefix. The topics must be there: see {@link applyTopics}. Kafka holds records by whole segments, so
  * they may stay longer than `retentionMs`.
  * Errors: `LOG_UNAVAILABLE` (no broker answers), `NOT_AUTHENTICATED`, `NOT_AUTHORIZED` (with all rights on topics that
- * `roles` miss), `LOG_INCOMPATIBLE` (topics missing or set so that records would get lost; the message names the fix).
+ * `roles` miss), `LOG_INCOMPATIBLE` (topics missing or set so that records would get lost; `details.cure` names the fix).
  */
 export async function openKafkaLog(options: KafkaLogOptions): Promise<KafkaLog> {
   return (await openKafkaLogWithControls(options)).log;

@@ -39,7 +39,8 @@ describe.skipIf(brokers === null)('odd settings of topics', () => {
       await log.append(EVENTS, [textRecord('x'.repeat(10_000))]);
       await expect(log.read(EVENTS, from)).rejects.toMatchObject({
         code: 'LOG_INCOMPATIBLE',
-        message: expect.stringMatching(new RegExp(`${codec}.*topics apply`)) as string,
+        message: expect.stringMatching(new RegExp(`${codec}.*compression\\.type=uncompressed`)) as string,
+        details: { cure: 'apply-topics' },
       });
       await bench.dispose();
     },

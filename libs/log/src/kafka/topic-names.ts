@@ -1,11 +1,14 @@
+import { isTopicPrefix } from '@throughline/protocol';
 import type { Topic } from '@throughline/protocol';
 
 export const DEFAULT_PREFIX = 'throughline';
 
-/** Letters that Kafka takes in a topic name. Throws `TypeError`. */
+/** Throws `TypeError`. */
 export function checkPrefix(prefix: string): void {
-  if (!/^[A-Za-z0-9._-]{1,200}$/.test(prefix))
-    throw new TypeError(`prefix: "${prefix}" may have letters, digits, dot, underscore and hyphen only`);
+  if (!isTopicPrefix(prefix))
+    throw new TypeError(
+      `prefix: "${prefix}" must be up to 200 letters, digits, dots, underscores and hyphens, and not empty`,
+    );
 }
 
 export function topicName(prefix: string, topic: Topic): string {

@@ -113,15 +113,15 @@ function topicsExist({ topics }: Kafka, { cli, acl }: Diagnosed): Finding {
   return ok('topics-exist', `partitions: ${counts.join(', ')}`);
 }
 
-function topicSettings({ differences, cli, acl }: Diagnosed): Finding {
+function topicSettings({ differences, cli, fixFor }: Diagnosed): Finding {
   if (differences === null || !differences.known)
     return unknown(
       'topic-settings',
       differences?.message ?? 'the settings were not read',
-      differences?.denied === true ? acl('DescribeConfigs', 'topic') : null,
+      fixFor(differences ?? { denied: false }, 'DescribeConfigs', 'topic'),
     );
   if (differences.value.length > 0 && differences.value.every(({ kind }) => kind === 'create'))
-    return unknown('topic-settings', 'there are no topics', null);
+    return unknown('topic-settings', 'there are no topics', cli('topics apply'));
   const relevant = differences.value.filter(({ kind }) => kind !== 'create');
   if (relevant.length === 0) return ok('topic-settings', 'as `throughline topics apply` sets them');
   const isVital = relevant.some((change) => change.kind === 'set' && VITAL.has(change.setting));
@@ -146,11 +146,12 @@ function changeText(change: TopicChange): string {
   }
 }
 
-function replication({ topics }: Kafka, { acl, brokers }: Diagnosed): Finding {
+function replication({ topics }: Kafka, asked: Diagnosed): Finding {
+  const { brokers } = asked;
   const counts = topics.flatMap((topic) =>
     partitionsOf(topic).map(({ replicas }) => ({ topic, count: replicas.length })),
   );
-  if (counts.length === 0) return unseen('replication', topics, acl('Describe', 'topic'));
+  if (counts.length === 0) return unseen('replication', topics, 'Describe', asked);
   const least = Math.min(...counts.map(({ count }) => count));
   if (least >= WANTED_REPLICAS) return ok('replication', `${least} replicas`);
   const names = new Set(counts.filter(({ count }) => count === least).map(({ topic }) => topic.name));
@@ -162,9 +163,10 @@ function replication({ topics }: Kafka, { acl, brokers }: Diagnosed): Finding {
   };
 }
 
-function inSync({ topics }: Kafka, { acl, brokers }: Diagnosed): Finding {
+function inSync({ topics }: Kafka, asked: Diagnosed): Finding {
+  const { brokers } = asked;
   const all = topics.flatMap((topic) => partitionsOf(topic).map((partition) => ({ topic, partition })));
-  if (all.length === 0) return unseen('replicas-in-sync', topics, acl('Describe', 'topic'));
+  if (all.length === 0) return unseen('replicas-in-sync', topics, 'Describe', asked);
   const name = ({ topic, partition }: (typeof all)[number]): string =>
     `${topic.name}/${partition.partition} (${partition.inSync.length} of ${partition.replicas.length})`;
   const list = (some: typeof all): string =>
@@ -184,9 +186,10 @@ function inSync({ topics }: Kafka, { acl, brokers }: Diagnosed): Finding {
 
 const MOST_NAMED = 10;
 
-function online({ topics }: Kafka, { acl, brokers }: Diagnosed): Finding {
+function online({ topics }: Kafka, asked: Diagnosed): Finding {
+  const { brokers } = asked;
   const all = topics.flatMap((topic) => partitionsOf(topic).map((partition) => ({ topic, partition })));
-  if (all.length === 0) return unseen('partitions-online', topics, acl('Describe', 'topic'));
+  if (all.length === 0) return unseen('partitions-online', topics, 'Describe', asked);
   const offline = all.filter(({ partition }) => partition.leader < 0);
   if (offline.length === 0) return ok('partitions-online', `all ${all.length} partitions have a leader`);
   const names = offline.slice(0, MOST_NAMED).map(({ topic, partition }) => `${topic.name}/${partition.partition}`);
@@ -198,22 +201,24 @@ function online({ topics }: Kafka, { acl, brokers }: Diagnosed): Finding {
   };
 }
 
-function unclean({ topics }: Kafka, { acl, cli }: Diagnosed): Finding {
+function unclean({ topics }: Kafka, asked: Diagnosed): Finding {
+  const { cli } = asked;
   const values = topics.map((topic) => [topic.name, settingOf(topic, 'unclean.leader.election.enable')] as const);
   const on = values.filter(([, value]) => value === 'true').map(([name]) => name);
   if (on.length > 0)
     return { code: 'unclean-election', level: 'fail', what: `on for ${on.join(', ')}`, fix: cli('topics apply') };
   if (values.every(([, value]) => value === undefined))
-    return unseen('unclean-election', topics, acl('DescribeConfigs', 'topic'));
+    return unseen('unclean-election', topics, 'DescribeConfigs', asked);
   return ok('unclean-election', 'off');
 }
 
-function maxMessage({ topics }: Kafka, { acl, cli, maxBodyBytes }: Diagnosed): Finding {
+function maxMessage({ topics }: Kafka, asked: Diagnosed): Finding {
+  const { cli, maxBodyBytes } = asked;
   const sizes = topics.flatMap((topic) => {
     const value = settingOf(topic, 'max.message.bytes');
     return value === undefined ? [] : [{ name: topic.name, bytes: Number(value) }];
   });
-  if (sizes.length === 0) return unseen('max-message', topics, acl('DescribeConfigs', 'topic'));
+  if (sizes.length === 0) return unseen('max-message', topics, 'DescribeConfigs', asked);
   const small = sizes.filter(({ bytes }) => bytes < maxBodyBytes + BODY_OVERHEAD);
   if (small.length > 0)
     return {
@@ -228,12 +233,12 @@ function maxMessage({ topics }: Kafka, { acl, cli, maxBodyBytes }: Diagnosed): F
   );
 }
 
-function groupTimeouts({ brokerSettings }: Kafka, { acl, leaseMs }: Diagnosed): Finding {
+function groupTimeouts({ brokerSettings }: Kafka, { fixFor, leaseMs }: Diagnosed): Finding {
   if (!brokerSettings.known)
     return unknown(
       'group-timeouts',
       `the settings of the brokers are not known: ${brokerSettings.message}`,
-      brokerSettings.denied ? acl('DescribeConfigs', 'cluster') : null,
+      fixFor(brokerSettings, 'DescribeConfigs', 'cluster'),
     );
   const least = Number(brokerSettings.value.get('group.min.session.timeout.ms') ?? 0);
   const most = Number(brokerSettings.value.get('group.max.session.timeout.ms') ?? Infinity);
@@ -247,12 +252,12 @@ function groupTimeouts({ brokerSettings }: Kafka, { acl, leaseMs }: Diagnosed): 
   return ok('group-timeouts', `${formatDuration(leaseMs)}; the brokers take ${formatDuration(least)} and more`);
 }
 
-function autoCreate({ brokerSettings }: Kafka, { acl, brokers }: Diagnosed): Finding {
+function autoCreate({ brokerSettings }: Kafka, { fixFor, brokers }: Diagnosed): Finding {
   if (!brokerSettings.known)
     return unknown(
       'auto-create',
       `the settings of the brokers are not known: ${brokerSettings.message}`,
-      brokerSettings.denied ? acl('DescribeConfigs', 'cluster') : null,
+      fixFor(brokerSettings, 'DescribeConfigs', 'cluster'),
     );
   if (brokerSettings.value.get('auto.create.topics.enable') !== 'true') return ok('auto-create', 'off');
   return {
@@ -263,8 +268,15 @@ function autoCreate({ brokerSettings }: Kafka, { acl, brokers }: Diagnosed): Fin
   };
 }
 
-function group({ group: asked }: Kafka, { acl, livingWorkers }: Diagnosed): Finding {
-  if (!asked.known) return unknown('group', asked.message, asked.denied ? acl('Describe', 'group') : null);
+function group({ group: asked }: Kafka, { acl, brokers, livingWorkers }: Diagnosed): Finding {
+  if (!asked.known)
+    return unknown(
+      'group',
+      `the group is not known: ${asked.message}`,
+      asked.denied
+        ? acl('Describe', 'group')
+        : `kafka-topics.sh --bootstrap-server ${brokers.join(',')} --describe --topic __consumer_offsets; each partition needs a leader, and as many brokers as offsets.topic.replication.factor says`,
+    );
   const { name, state, members } = asked.value;
   const what = `${name}: ${state}, ${members.length} members`;
   if (state !== 'Stable' && livingWorkers > 0)
@@ -289,13 +301,21 @@ function ok(code: Finding['code'], what: string): Finding {
   return { code, level: 'ok', what, fix: null };
 }
 
-function unknown(code: Finding['code'], what: string, fix: string | null): Finding {
+function unknown(code: Finding['code'], what: string, fix: string): Finding {
   return { code, level: 'unknown', what, fix };
 }
 
 /** Nothing of any topic is known: they are missing, which another finding says, or may not be seen. */
-function unseen(code: Finding['code'], topics: readonly TopicFactsOf[], fix: string): Finding {
+function unseen(
+  code: Finding['code'],
+  topics: readonly TopicFactsOf[],
+  right: 'Describe' | 'DescribeConfigs',
+  { acl, cli, fixFor }: Diagnosed,
+): Finding {
   const asked: readonly Asked<unknown>[] = topics.flatMap(({ partitions, settings }) => [partitions, settings]);
-  const isDenied = asked.some((each) => !each.known && each.denied);
-  return unknown(code, isDenied ? 'the topics may not be seen' : 'there are no topics', isDenied ? fix : null);
+  if (asked.some((each) => !each.known && each.denied))
+    return unknown(code, 'the topics may not be seen', acl(right, 'topic'));
+  if (topics.some(({ partitions }) => partitions.known && partitions.value !== null))
+    return unknown(code, 'the topics were not read', fixFor({ denied: false }, right, 'topic'));
+  return unknown(code, 'there are no topics', cli('topics apply'));
 }

@@ -22,7 +22,7 @@ const PROMISES: Promises = {
   leaseMs: 8000,
   brokers: ['b1:9092'],
   prefix: 'p',
-  logOptions: '--log kafka://b1:9092 --prefix p',
+  cli: (name, own = []) => ['throughline', name, ...own, '--log kafka://b1:9092 --prefix p'].join(' '),
 };
 
 function topic(
@@ -102,6 +102,7 @@ const OWNERSHIP: Ownership = {
   skewMs: 12,
   rows: [ROW],
   facts: new Map([[0, PARTITION]]),
+  isDenied: false,
 };
 
 const GOOD: DoctorFacts = {
@@ -246,6 +247,28 @@ describe('doctor', () => {
       group: acl('Describe', '--group p. --resource-pattern-type prefixed'),
       owners: acl('Read', topics),
     });
+  });
+
+  it('[CLI-DOCTOR] whatever cannot be seen, each finding that is not ok has a reason and a fix', () => {
+    const away = { known: false, denied: false, message: 'not known within 30 s' } as const;
+    const missing = KAFKA.topics.map((each) => ({ ...each, partitions: known(null), settings: away }));
+    const blind = { secrets: away, ownership: away, spans: away, deadLetters: away };
+    const cases: readonly DoctorFacts[] = [
+      { ...GOOD, ...blind, differences: away, kafka: { ...KAFKA, group: away, brokerSettings: away } },
+      { ...GOOD, ...blind, differences: null, kafka: { ...KAFKA, topics: missing, group: away, brokerSettings: away } },
+      { ...GOOD, differences: known([{ kind: 'create', topic: 'p.meta', partitions: 1, replication: 3 }]) },
+      { ...GOOD, ...blind, kafka: null, differences: null },
+      { ...GOOD, kafka: { ...KAFKA, brokers: [{ node: 1, address: 'b1:9092', abilities: away }] } },
+      withRow({ state: 'unknown', error: null }),
+    ];
+    for (const facts of cases) {
+      const faulty = diagnose(facts, PROMISES).filter(({ level }) => level !== 'ok');
+      expect(faulty).not.toEqual([]);
+      for (const { code, what, fix } of faulty) {
+        expect(what, code).toMatch(/\S/);
+        expect(fix, code).toMatch(/\S/);
+      }
+    }
   });
 
   it('[CLI-DOCTOR] a finding that is not ok is followed by why it matters and by the fix, a command that can be copied', () => {

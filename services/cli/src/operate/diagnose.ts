@@ -13,14 +13,18 @@ const OLD_REQUEST_MS = 5 * MINUTE;
 const LEAST_DISTINCT_BYTES = 8;
 
 export function diagnose(facts: DoctorFacts, promises: Promises): Finding[] {
-  const cli = (command: string): string => `throughline ${command} ${promises.logOptions}`;
   const acl = (operation: string, resource: 'topic' | 'group' | 'cluster'): string => {
     const on =
       resource === 'cluster' ? '--cluster' : `--${resource} ${promises.prefix}. --resource-pattern-type prefixed`;
     return `kafka-acls.sh --bootstrap-server ${promises.brokers.join(',')} --add --allow-principal User:<you> --operation ${operation} ${on}`;
   };
+  const again = `check again: ${promises.cli('doctor')}`;
+  const fixFor: Diagnosed['fixFor'] = ({ denied }, operation, resource) => {
+    if (denied) return acl(operation, resource);
+    return facts.kafka === null ? again : `look at the logs of the brokers, then ${again}`;
+  };
   const living = facts.ownership.known ? facts.ownership.value.living.size : 0;
-  const asked: Diagnosed = { ...promises, differences: facts.differences, livingWorkers: living, cli, acl };
+  const asked: Diagnosed = { ...promises, differences: facts.differences, livingWorkers: living, fixFor, acl };
   const { kafka } = facts;
   const cluster = kafka === null ? [] : diagnoseKafka(kafka, asked);
   if (kafka !== null && !kafka.cluster.known) return cluster;
@@ -52,7 +56,7 @@ function logOpens({ opened, kafka }: DoctorFacts, { acl, cli }: Diagnosed): Find
     what: opened.message,
     fix:
       kafka === null
-        ? 'name the file of a log with --log sqlite:<file>; `throughline serve` makes one'
+        ? `name the file of a log with --log sqlite:<file>; \`${cli('serve')}\` makes one`
         : cli('topics diff'),
   };
 }
@@ -85,14 +89,14 @@ function retention({ opened, kafka }: DoctorFacts, { windowMs, cli, acl }: Diagn
       fix:
         kafka === null
           ? `start every process with --retention ${show(windowMs)}`
-          : cli(`topics apply --retention ${show(windowMs)}`),
+          : cli('topics apply', ['--retention', show(windowMs)]),
     };
   if (inbound !== null && inbound < events)
     return {
       code: 'retention',
       level: 'fail',
       what: `inbound is held ${show(inbound)}, events ${show(events)}: a request would go before its answer`,
-      fix: cli(`topics apply --inbound-retention ${show(events)}`),
+      fix: cli('topics apply', ['--inbound-retention', show(events)]),
     };
   return ok('retention', `events are held ${show(events)}; promised are ${show(windowMs)}`);
 }
@@ -101,8 +105,8 @@ function show(ms: number): string {
   return ms === Infinity ? 'for ever' : formatDuration(ms);
 }
 
-function windowHeld({ spans, nowMs }: DoctorFacts, { windowMs, acl }: Diagnosed): Finding {
-  if (!spans.known) return unknown('window-held', spans.message, spans.denied ? acl('Read', 'topic') : null);
+function windowHeld({ spans, nowMs }: DoctorFacts, { windowMs, fixFor }: Diagnosed): Finding {
+  if (!spans.known) return unknown('window-held', spans.message, fixFor(spans, 'Read', 'topic'));
   const short = spans.value.filter(
     ({ start, oldestMs }) => start > 0 && oldestMs !== null && nowMs - oldestMs < windowMs,
   );
@@ -116,8 +120,8 @@ function windowHeld({ spans, nowMs }: DoctorFacts, { windowMs, acl }: Diagnosed)
   };
 }
 
-function sizing({ spans, nowMs }: DoctorFacts, { windowMs, acl }: Diagnosed): Finding {
-  if (!spans.known) return unknown('sizing', spans.message, spans.denied ? acl('Read', 'topic') : null);
+function sizing({ spans, nowMs }: DoctorFacts, { windowMs, fixFor }: Diagnosed): Finding {
+  if (!spans.known) return unknown('sizing', spans.message, fixFor(spans, 'Read', 'topic'));
   const rate = spans.value.reduce((sum, { start, end, oldestMs }) => {
     // Less than a minute says nothing of a rate.
     const seconds = oldestMs === null ? 0 : Math.max(MINUTE, nowMs - oldestMs) / SECOND;
@@ -179,8 +183,8 @@ function secret({ secrets, kafka }: DoctorFacts): Finding {
   return ok('secret', `${all.length} ${place}; the first signs, all verify`);
 }
 
-function epoch({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('epoch', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function epoch({ ownership, nowMs }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('epoch', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const { inForce, epochs } = ownership.value.meta;
   if (inForce === null) {
     const foreign = epochs.find(({ verdict }) => verdict === 'foreign');
@@ -199,9 +203,9 @@ function epoch({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Find
   return ok('epoch', what);
 }
 
-function owners({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('owners', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
-  const { rows, living, meta } = ownership.value;
+function owners({ ownership }: DoctorFacts, { acl, cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('owners', ownership.message, fixFor(ownership, 'Read', 'topic'));
+  const { rows, living, meta, isDenied } = ownership.value;
   if (meta.inForce === null) return unknown('owners', 'there is no epoch yet', 'start a worker');
   const named = (state: string): string =>
     rows
@@ -218,15 +222,19 @@ function owners({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
     };
   if (rows.some(({ state }) => state === 'unknown')) {
     const first = rows.find(({ state }) => state === 'unknown');
-    return unknown('owners', `partitions ${named('unknown')} could not be read: ${first?.error ?? ''}`, cli('owners'));
+    return unknown(
+      'owners',
+      `partitions ${named('unknown')} could not be read: ${first?.error ?? ''}`,
+      isDenied ? acl('Read', 'topic') : cli('owners'),
+    );
   }
   if (rows.some(({ state }) => state === 'contested'))
     return { code: 'owners', level: 'warn', what: `two workers claim ${named('contested')}`, fix: cli('owners') };
   return ok('owners', `${living.size} workers own all ${rows.length} partitions`);
 }
 
-function lag({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('lag', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function lag({ ownership, nowMs }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('lag', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const { rows } = ownership.value;
   const total = rows.reduce((sum, row) => sum + (row.lag ?? 0), 0);
   const open = rows.reduce((sum, row) => sum + (row.open ?? 0), 0);
@@ -240,12 +248,15 @@ function lag({ ownership, nowMs }: DoctorFacts, { acl, cli }: Diagnosed): Findin
     code: 'lag',
     level: 'warn',
     what,
-    fix: cli(`tail --topic inbound --partition ${oldest?.partition ?? 0} --from ${oldest?.committed ?? 'start'}`),
+    fix: cli('tail', [
+      ...['--topic', 'inbound', '--partition', String(oldest?.partition ?? 0)],
+      ...['--from', String(oldest?.committed ?? 'start')],
+    ]),
   };
 }
 
-function poison({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!ownership.known) return unknown('poison', ownership.message, ownership.denied ? acl('Read', 'topic') : null);
+function poison({ ownership }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!ownership.known) return unknown('poison', ownership.message, fixFor(ownership, 'Read', 'topic'));
   const all = [...ownership.value.facts.values()];
   const repeated = all.filter(({ open }) => (open?.mostAttempts ?? 0) > 1).map(({ partition }) => partition);
   const unreadable = all.filter(({ unreadable: count }) => count > 0).map(({ partition }) => partition);
@@ -261,19 +272,19 @@ function poison({ ownership }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
     code: 'poison',
     level: 'warn',
     what,
-    fix: cli(`tail --partition ${repeated[0] ?? unreadable[0] ?? 0} --from start`),
+    fix: cli('tail', ['--partition', String(repeated[0] ?? unreadable[0] ?? 0), '--from', 'start']),
   };
 }
 
-function deadLetters({ deadLetters: asked }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
-  if (!asked.known) return unknown('dead-letters', asked.message, asked.denied ? acl('Read', 'topic') : null);
+function deadLetters({ deadLetters: asked }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding {
+  if (!asked.known) return unknown('dead-letters', asked.message, fixFor(asked, 'Read', 'topic'));
   const { count, newestMs } = asked.value;
   if (count === 0) return ok('dead-letters', 'none');
   return {
     code: 'dead-letters',
     level: 'warn',
     what: `${count} held${newestMs === null ? '' : `, the newest of ${formatTime(newestMs)}`}`,
-    fix: cli('tail --topic dead-letter --from start'),
+    fix: cli('tail', ['--topic', 'dead-letter', '--from', 'start']),
   };
 }
 
@@ -281,6 +292,6 @@ function ok(code: Finding['code'], what: string): Finding {
   return { code, level: 'ok', what, fix: null };
 }
 
-function unknown(code: Finding['code'], what: string, fix: string | null): Finding {
+function unknown(code: Finding['code'], what: string, fix: string): Finding {
   return { code, level: 'unknown', what, fix };
 }

@@ -1,4 +1,5 @@
 /** What a diagnosis is made against. */
+import type { CommandName } from '../command-table.ts';
 import type { Asked, TopicChange } from '@throughline/log/kafka';
 
 /** What the findings are held against. */
@@ -8,16 +9,16 @@ export interface Promises {
   readonly leaseMs: number;
   readonly brokers: readonly string[];
   readonly prefix: string;
-  /** Of this command: `--log …`, so that a fix can be copied. */
-  readonly logOptions: string;
+  /** A command of this product with the options of this one, so that a fix can be copied. */
+  cli(name: CommandName, own?: readonly string[]): string;
 }
 
 /** With it, what the checks of Kafka need of the others. */
 export interface Diagnosed extends Promises {
   readonly differences: Asked<readonly TopicChange[]> | null;
   readonly livingWorkers: number;
-  /** A command of this product, to copy. */
-  cli(command: string): string;
+  /** For what is not known: the right that is missing, or else where to look before another try. */
+  fixFor(asked: { readonly denied: boolean }, operation: string, resource: 'topic' | 'group' | 'cluster'): string;
   /** The command that grants a right on what the prefix names. */
   acl(operation: string, resource: 'topic' | 'group' | 'cluster'): string;
 }

@@ -136,22 +136,26 @@ export const DOCTOR_CHECKS = {
 
 export type DoctorCode = keyof typeof DOCTOR_CHECKS;
 
-export type Level = 'ok' | 'warn' | 'fail' | 'unknown';
+type Level = 'ok' | 'warn' | 'fail' | 'unknown';
 
-export interface Finding {
+export type Finding = {
   readonly code: DoctorCode;
-  readonly level: Level;
   /** What is. */
   readonly what: string;
-  /** A command, or a sentence where there is none. Null: nothing to do. */
-  readonly fix: string | null;
-}
+} & (
+  | { readonly level: 'ok'; readonly fix: null }
+  /** `fix`: a command, or a sentence where there is none. */
+  | { readonly level: Exclude<Level, 'ok'>; readonly fix: string }
+);
 
 const LEVELS = [
   ['ok', 'As it should be.'],
   ['warn', 'Works, and should be looked at.'],
   ['fail', 'Something is lost, refused or about to be. The exit code is 1.'],
-  ['unknown', 'Could not be seen: `fix` names the right that is missing, or what has to run. Never a failure.'],
+  [
+    'unknown',
+    'Could not be seen: `fix` names the right that is missing, what has to run, or where to look before another try. What passes by itself was tried again for some seconds. Never a failure.',
+  ],
 ] as const;
 
 export function renderDoctorPage(): string {

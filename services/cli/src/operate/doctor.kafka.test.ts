@@ -1,3 +1,4 @@
+import { startLocalKafka } from '@throughline/testkit/kafka';
 import { makeScratchFolder, startThroughline } from '@throughline/testkit/processes';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -61,6 +62,30 @@ describe.skipIf(found === null)('doctor on a broker', { timeout: 120_000 }, () =
     const { findings } = JSON.parse(stdout) as { findings: Finding[] };
     const failed = findings.filter(({ level }) => level === 'fail').map(({ code: each }) => each);
     expect(failed).toEqual(['max-message', 'group-timeouts', 'retention']);
+  });
+
+  it('[CLI-DOCTOR] on a cluster that just began and has no topics each finding has a fix, and the group is known', async ({
+    skip,
+  }) => {
+    if (process.env['KAFKA_BROKERS'] !== undefined) skip();
+    // The first who asks for a group has its coordinator made, which takes a moment.
+    const fresh = await startLocalKafka();
+    try {
+      const { code, stdout } = await runCli(`doctor --json --log kafka://${fresh.brokers.join(',')}`);
+      expect(code).toBe(1);
+      const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+      expect(findings.find((each) => each.code === 'group')).toMatchObject({ level: 'ok' });
+      const apply = `throughline topics apply --log kafka://${fresh.brokers.join(',')}`;
+      for (const each of findings.filter(({ level }) => level !== 'ok'))
+        expect(each, each.code).toMatchObject({ fix: expect.stringMatching(/\S/) as string });
+      expect(
+        findings
+          .filter(({ level, code: each }) => level === 'unknown' || each === 'topics-exist')
+          .map(({ fix }) => fix),
+      ).toEqual(Array(7).fill(apply));
+    } finally {
+      await fresh.stop();
+    }
   });
 
   it('[CLI-DOCTOR] a cluster that does not answer is one finding, in bounded time', async () => {

@@ -1,6 +1,6 @@
 /** `throughline doctor`: gathers, diagnoses, prints. */
-import { formatLog } from '../format-value.ts';
 import type { Settings } from '../settings.ts';
+import { suggestCommand } from '../suggest-command.ts';
 import { diagnose } from './diagnose.ts';
 import type { Promises } from './diagnosed.ts';
 import { DOCTOR_CHECKS } from './doctor-codes.ts';
@@ -19,16 +19,16 @@ export async function runDoctor(json: boolean, settings: Settings, self: Operato
   return findings.some(({ level }) => level === 'fail') ? 1 : 0;
 }
 
-function promisesOf({ log, gateway }: Settings): Promises {
+function promisesOf(settings: Settings): Promises {
+  const { log, gateway } = settings;
   const { location, kafka, retentionMs, leaseMs } = log;
-  const prefix = location.kind === 'kafka' && kafka.prefix !== 'throughline' ? ` --prefix ${kafka.prefix}` : '';
   return {
     windowMs: retentionMs,
     maxBodyBytes: gateway.maxBodyBytes,
     leaseMs: leaseMs ?? KAFKA_LEASE_MS,
     brokers: location.kind === 'kafka' ? location.brokers : [],
     prefix: kafka.prefix,
-    logOptions: `--log ${formatLog(location)}${prefix}`,
+    cli: (name, own) => suggestCommand(settings, name, own),
   };
 }
 

@@ -29,7 +29,9 @@ export interface DescribedSession {
     readonly capabilities: unknown;
     readonly initialized: boolean;
     readonly logLevel: string | null;
-    readonly subscriptions: readonly string[];
+    readonly subscriptionCount: number;
+    /** What a client reads may be private. Absent: not asked for. */
+    readonly subscriptions?: readonly string[];
   } | null;
   /** Offsets in `inbound` of its requests without an answer; null: not known. */
   readonly open: readonly Offset[] | null;
@@ -43,7 +45,12 @@ const ANONYMOUS = 'anonymous';
 const READ_MS = 30_000;
 
 /** Errors: those of `Log.read`. */
-export async function describeSession(source: InspectSource, text: string, id: SessionId): Promise<DescribedSession> {
+export async function describeSession(
+  source: InspectSource,
+  text: string,
+  id: SessionId,
+  withPayload: boolean,
+): Promise<DescribedSession> {
   const { log, meta, directory, settings, self } = source;
   const entry = directory.get(id.partition, id.key);
   const record = entry?.record ?? null;
@@ -75,7 +82,8 @@ export async function describeSession(source: InspectSource, text: string, id: S
             capabilities: record.initialize.params?.['capabilities'] ?? null,
             initialized: record.initialized,
             logLevel: record.logLevel,
-            subscriptions: record.subscriptions,
+            subscriptionCount: record.subscriptions.length,
+            ...(withPayload ? { subscriptions: record.subscriptions } : {}),
           },
     open,
     owner,
@@ -181,7 +189,9 @@ export function renderSession(session: DescribedSession, nowMs: number): string 
           `server     ${record.server}, MCP ${record.version}${record.initialized ? '' : ', not yet initialized'}`,
           `client     ${JSON.stringify(record.client)}, capabilities ${JSON.stringify(record.capabilities)}`,
           ...(record.logLevel === null ? [] : [`log level  ${record.logLevel}`]),
-          ...(record.subscriptions.length === 0 ? [] : [`subscribed ${record.subscriptions.join(', ')}`]),
+          ...(record.subscriptionCount === 0
+            ? []
+            : [`subscribed ${record.subscriptions?.join(', ') ?? `${record.subscriptionCount} resources`}`]),
         ]),
     `open       ${open === null ? 'not known' : open.length === 0 ? 'no requests' : `requests at inbound ${open.join(', ')}`}`,
     `owner      ${owner === null ? 'not known' : `${owner.worker ?? 'none'} (${owner.state})`}`,

@@ -1,5 +1,4 @@
 /** The log and its `meta`, for the time of one command. */
-import { LogError } from '@throughline/log';
 import type { Log } from '@throughline/log';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -8,6 +7,7 @@ import { StartError } from '../faults.ts';
 import { openLog } from '../open-log.ts';
 import type { Settings } from '../settings.ts';
 import type { OperatorProcess } from './operator-process.ts';
+import { watchTrouble } from './read-trouble.ts';
 
 /** Opens the log, never makes one: a command that looks must not leave something to look at. Errors: `LogError`, {@link StartError}. */
 export async function withLog<T>(settings: Settings, self: OperatorProcess, use: (log: Log) => Promise<T>): Promise<T> {
@@ -26,18 +26,16 @@ export async function withLog<T>(settings: Settings, self: OperatorProcess, use:
 
 /** `use` gets a `meta` that knows all that was acknowledged before. Errors: those of `Log.read`. */
 export async function withMeta<T>(log: Log, self: OperatorProcess, use: (meta: Meta) => Promise<T>): Promise<T> {
-  let lastError: unknown = null;
+  const trouble = watchTrouble();
   const meta = new Meta({
     log,
     clock: self.clock,
-    onError: (error) => {
-      lastError = error;
-    },
+    onError: trouble.onError,
   });
   try {
-    const limit = AbortSignal.any([self.signal, AbortSignal.timeout(META_MS)]);
+    const limit = AbortSignal.any([self.signal, trouble.signal, AbortSignal.timeout(META_MS)]);
     await meta.sync(limit).catch((error: unknown) => {
-      throw lastError instanceof LogError ? lastError : error;
+      throw trouble.cause(error);
     });
     return await use(meta);
   } finally {

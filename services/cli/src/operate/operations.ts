@@ -4,7 +4,7 @@ import type { SessionId } from '@throughline/protocol';
 import type { DecodedId } from './decode-id.ts';
 import type { TailRequest } from './tail.ts';
 
-export const OPERATION_NAMES = [
+const OPERATION_NAMES = [
   'topics apply',
   'topics show',
   'topics diff',
@@ -17,6 +17,10 @@ export const OPERATION_NAMES = [
 ] as const;
 
 export type OperationName = (typeof OPERATION_NAMES)[number];
+
+export function isOperationName(text: string): text is OperationName {
+  return OPERATION_NAMES.some((name) => name === text);
+}
 
 export type Operation =
   | { readonly kind: 'topics'; readonly action: 'apply' | 'show' | 'diff'; readonly json: boolean }
@@ -33,6 +37,8 @@ export interface Inspected {
   readonly decoded: Exclude<DecodedId, { readonly kind: 'malformed' }>;
   /** The session that an event id is said to belong to. */
   readonly session: { readonly text: string; readonly id: SessionId } | null;
+  /** Values are shown: they are what clients and servers say. */
+  readonly payload: boolean;
   readonly json: boolean;
 }
 
@@ -79,7 +85,7 @@ const COMMAND_OPTIONS = {
   },
   payload: {
     help: 'Shows what clients and servers say. Without, only keys, headers and sizes.',
-    commands: ['tail'],
+    commands: ['inspect', 'tail'],
   },
   reason: {
     placeholder: 'text',

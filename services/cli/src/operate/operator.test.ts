@@ -41,7 +41,7 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
 
   it('[CLI-INSPECT] what inspect says of a cursor is what the gateway then answers, each reason told apart', async () => {
     const client = await RawClient.connect(serve.url);
-    const answer = await client.callTool(serve.url, 'countdown', { from: 3, ms: 20 });
+    const answer = await client.callTool(serve.url, 'countdown', { from: 3, intervalMs: 20 });
     await answer.until('the result', ({ data }) => data.includes('"result"'));
     const ids = answer.items.flatMap(({ id, data }) => (id !== undefined && data !== '' ? [id] : []));
     const [first = '', second = ''] = ids;
@@ -90,12 +90,12 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
     expect(JSON.parse(described.stdout)).toMatchObject({ state: 'ended', end: { reason: 'resumption-rejected' } });
   });
 
-  it('[CLI-INSPECT] of an event id the record is shown as it lies in the log, for people and for programs', async () => {
+  it('[CLI-INSPECT] of an event id the record is shown as it lies in the log, with its value only when asked', async () => {
     const client = await RawClient.connect(serve.url);
     const answer = await client.callTool(serve.url, 'test_simple_text');
     const { id = '', data } = await answer.until('the result', (item) => item.data.includes('"result"'));
     const { partition, offset } = parseEventId(id) ?? {};
-    const { record, acceptance } = JSON.parse((await runCli(`inspect ${id} --json ${log}`)).stdout) as {
+    const { record, acceptance } = JSON.parse((await runCli(`inspect ${id} --json --payload ${log}`)).stdout) as {
       record: { headers: Record<string, string> };
       acceptance: string;
     };
@@ -108,14 +108,54 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
     });
     expect(record.headers).toMatchObject({ v: '1', type: 'message', end: '1' });
     expect(acceptance).toBe('accepted');
-    const { stdout } = await runCli(`inspect ${id} ${log}`);
+    const { stdout } = await runCli(`inspect ${id} --payload ${log}`);
     expect(stdout).toContain(`value      ${data}\n`);
     expect(stdout).toContain(`topic      events, partition ${partition}, offset ${offset}\n`);
+    const plain = await runCli(`inspect ${id} ${log}`);
+    expect(plain.stdout).toMatch(
+      new RegExp(
+        `\nsize       ${Buffer.byteLength(data)} bytes\nheaders    v=1,type=message,[^\n]*\ncounts     accepted\n`,
+      ),
+    );
+    const programs = await runCli(`inspect ${id} --json ${log}`);
+    expect(JSON.parse(programs.stdout)).toMatchObject({ record: { valueBytes: Buffer.byteLength(data) } });
+    for (const text of [plain.stdout, programs.stdout]) expect(text).not.toContain('jsonrpc');
+  });
+
+  it('[CLI-INSPECT] a record that the id was not made for is never shown as the event, and never with its value', async () => {
+    const client = await RawClient.connect(serve.url);
+    const answer = await client.callTool(serve.url, 'test_simple_text');
+    const { id = '' } = await answer.until('the result', (item) => item.data.includes('"result"'));
+    const cursor = parseEventId(id);
+    if (cursor === null) throw new Error(`no event id: ${id}`);
+    const foreign = await RawClient.connect(serve.url);
+    for (const altered of [
+      { ...cursor, crc: cursor.crc ^ 1 },
+      { ...cursor, offset: cursor.offset - 1 },
+    ]) {
+      const text = await runCli(`inspect ${formatEventId(altered)} --payload ${log}`);
+      expect(text.stdout).toContain('\nrecord     not this event: another record lies at its place');
+      expect(text.stdout).not.toMatch(/^(value|counts) /m);
+      const { stdout } = await runCli(`inspect ${formatEventId(altered)} --payload --json ${log}`);
+      expect(JSON.parse(stdout)).toMatchObject({
+        record: null,
+        otherRecord: { topic: 'events', offset: altered.offset, valueBytes: expect.any(Number) as number },
+        acceptance: null,
+      });
+      expect(stdout).not.toContain('jsonrpc');
+    }
+    const { stdout } = await runCli(`inspect ${id} --session ${foreign.sessionId} ${log}`);
+    expect(stdout).toContain('\nrecord     of another session or stream than that of --session:\ntopic ');
+    const past = await runCli(`inspect ${formatEventId({ ...cursor, epoch: 'zzzzzzzzzz' })} ${log}`);
+    expect(past.stdout).toContain('\nepoch      zzzzzzzzzz, which this log does not know; in force is ');
+    expect(past.stdout).toContain(
+      '\ncounts     no: it belongs to the epoch zzzzzzzzzz, which this log does not know\n',
+    );
   });
 
   it('[CLI-INSPECT] of a session id the state, signature, client, open requests and owner are told', async () => {
     const client = await RawClient.connect(serve.url);
-    const slow = await client.callTool(serve.url, 'countdown', { from: 40, ms: 250 });
+    const slow = await client.callTool(serve.url, 'countdown', { from: 40, intervalMs: 250 });
     await slow.until('progress', ({ data }) => data.includes('notifications/progress'));
     const described = JSON.parse(
       (await runCli(`inspect ${client.sessionId} --json ${log}`)).stdout,
@@ -142,11 +182,17 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
       code: 2,
       stderr: expect.stringContaining('it has 1 fields between dots') as string,
     });
+    // Nothing was to be started, and no configuration of a gateway is looked at.
+    expect((await runCli('inspect nonsense --log kafka://kafka.example:9092')).stderr).toMatch(
+      /^throughline: 1 fault in `inspect`; nothing was done\.\n {2}- "nonsense": [^\n]*\nIts options: throughline help inspect\n$/,
+    );
   });
 
   it('[CLI-EPOCH] rotate says what it would do, does it with --yes, and show tells both epochs and the reason', async () => {
     const client = await RawClient.connect(serve.url);
     const before = client.sessionId.split('.')[0] ?? '';
+    const answer = await client.callTool(serve.url, 'test_simple_text');
+    const { id: eventId = '' } = await answer.until('the result', (item) => item.data.includes('"result"'));
     const asked = await runCli(['epoch', 'rotate', '--reason', 'a drill', ...log.split(' ')]);
     expect(asked).toMatchObject({ code: 1, stdout: '' });
     expect(asked.stderr).toMatch(/every session .* add --yes/);
@@ -160,6 +206,12 @@ describe("the operator's commands on a log file", { timeout: 60_000 }, () => {
     expect(stdout).toMatch(new RegExp(`\n${before} +former .*\n${epoch} +in-force .* a drill\n`));
     const next = await RawClient.connect(serve.url);
     expect(next.sessionId.split('.')[0]).toBe(epoch);
+    // Not fenced: it counted while its epoch lasted.
+    const inspected = await runCli(`inspect ${eventId} ${log}`);
+    expect(inspected.stdout).toContain(`\nepoch      ${before}, a former epoch of this log; in force is ${epoch}\n`);
+    expect(inspected.stdout).toContain(
+      `\ncounts     no more: it belongs to the former epoch ${before}, which has ended\n`,
+    );
   });
 
   it('[CLI-DOCTOR] doctor finds nothing wrong on a healthy log file, and fails where there is none', async () => {

@@ -1,5 +1,5 @@
 /** `throughline owners`: whose each partition is, and how much work waits in it. */
-import { errorText, WORKER_GROUP } from '@throughline/log';
+import { errorText, hasLogCode, WORKER_GROUP } from '@throughline/log';
 import type { Log } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { Settings } from '../settings.ts';
@@ -110,6 +110,8 @@ export interface Ownership {
   readonly skewMs: number | null;
   readonly rows: readonly OwnerRow[];
   readonly facts: ReadonlyMap<Partition, PartitionFacts>;
+  /** A right is missing to read a partition. */
+  readonly isDenied: boolean;
 }
 
 /** Errors: those of `Log.read` on `meta`; what fails of one partition is in its row. */
@@ -118,6 +120,7 @@ export async function readOwnership(log: Log, settings: Settings, self: Operator
   const partitions = Array.from({ length: log.description.partitions }, (_, partition) => partition);
   const known = new Map<Partition, PartitionFacts>();
   const problems = new Map<Partition, string>();
+  let isDenied = false;
   const epoch = facts.inForce?.token ?? null;
   // Signs of life are waited for meanwhile.
   const finding = findLiving(log, self.clock, facts, settings.gateway.deadAfterMs, self.signal);
@@ -133,6 +136,7 @@ export async function readOwnership(log: Log, settings: Settings, self: Operator
             known.set(partition, await readPartitionFacts(source, partition));
           } catch (error) {
             problems.set(partition, errorText(error));
+            isDenied ||= hasLogCode(error, 'NOT_AUTHORIZED');
           }
         }),
       ),
@@ -145,9 +149,10 @@ export async function readOwnership(log: Log, settings: Settings, self: Operator
       committed,
     }),
   );
-  return { meta: facts, living, skewMs, rows, facts: known };
+  return { meta: facts, living, skewMs, rows, facts: known, isDenied };
 }
 
+/** 0: said whose each is. 1: a partition could not be read. */
 export async function runOwners(json: boolean, settings: Settings, self: OperatorProcess): Promise<number> {
   return await withLog(settings, self, async (log) => {
     const { meta, rows } = await readOwnership(log, settings, self);
@@ -156,7 +161,11 @@ export async function runOwners(json: boolean, settings: Settings, self: Operato
     else if (epoch === null)
       self.out('There is no epoch yet: no worker and no gateway was ever started on this log.\n');
     else self.out(renderOwners(rows, self.clock.wallMs()));
-    return 0;
+    const unread = epoch === null ? [] : rows.filter(({ error }) => error !== null);
+    if (unread.length === 0) return 0;
+    const names = unread.map(({ partition }) => partition).join(', ');
+    self.err(`throughline: ${unread.length} partitions could not be read (${names}): ${unread[0]?.error ?? ''}\n`);
+    return 1;
   });
 }
 

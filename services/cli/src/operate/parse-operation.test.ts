@@ -1,9 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseArguments } from '../parse-arguments.ts';
-
-function faultsOf(line: string): string[] {
-  return parseArguments(line.split(' ')).faults.map(({ where, problem }) => `${where}: ${problem}`);
-}
+import { faultsOfArguments } from '../testing/load-line.ts';
 
 const operationOf = (line: string): unknown => {
   const { command, faults } = parseArguments(line.split(' '));
@@ -16,18 +13,18 @@ describe("the operator's commands", () => {
     expect(operationOf('topics apply --replication 1')).toEqual({ kind: 'topics', action: 'apply', json: false });
     expect(operationOf('topics --json show')).toEqual({ kind: 'topics', action: 'show', json: true });
     expect(operationOf('topics diff --prefix a')).toEqual({ kind: 'topics', action: 'diff', json: false });
-    expect(faultsOf('topics aply')).toEqual([expect.stringContaining('Did you mean topics apply?')]);
+    expect(faultsOfArguments('topics aply')).toEqual([expect.stringContaining('Did you mean topics apply?')]);
   });
 
   it('[CLI-OPERATE] their options are refused elsewhere, and those of the roles with them', () => {
-    expect(faultsOf('serve --json')).toEqual([expect.stringMatching(/^--json: is an option of topics apply/)]);
-    expect(faultsOf('serve --replication 1')).toEqual([
+    expect(faultsOfArguments('serve --json')).toEqual([expect.stringMatching(/^--json: is an option of topics apply/)]);
+    expect(faultsOfArguments('serve --replication 1')).toEqual([
       "--replication: is an option of the operator's commands, not of serve; leave it out.",
     ]);
-    expect(faultsOf('topics show --listen 127.0.0.1:1')).toEqual([
+    expect(faultsOfArguments('topics show --listen 127.0.0.1:1')).toEqual([
       "--listen: is an option of serve and gateway, not of the operator's commands; leave it out.",
     ]);
-    expect(faultsOf('topics show --json=1')).toEqual(['--json: takes no value.']);
-    expect(faultsOf('topics show more')).toEqual(['more: is one word too many.']);
+    expect(faultsOfArguments('topics show --json=1')).toEqual(['--json: takes no value.']);
+    expect(faultsOfArguments('topics show more')).toEqual(['more: is one word too many.']);
   });
 });

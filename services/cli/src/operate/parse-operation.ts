@@ -140,6 +140,7 @@ function parseInspected(
     text,
     decoded,
     session: parseSession(options, faults),
+    payload: options.has('payload'),
     json: options.has('json'),
   };
 }

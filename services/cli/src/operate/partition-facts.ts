@@ -6,6 +6,7 @@ import { classifyText, decodeText, readCheckpoint, readInboundRecord, streamOfRe
 import type { Checkpoint, Epoch, EventRecord, LogRecord, Offset, Partition, Topic } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
 import type { Meta } from '@throughline/tail';
+import { watchTrouble } from './read-trouble.ts';
 
 export interface PartitionFacts {
   readonly partition: Partition;
@@ -55,10 +56,10 @@ const MOST_LISTED = 1000;
 /** Errors: those of `Log.read`; `ABORTED` when it takes longer than `timeoutMs`. */
 export async function readPartitionFacts(source: PartitionSource, partition: Partition): Promise<PartitionFacts> {
   const { log, clock, meta, epoch } = source;
-  const limit = deadline(clock, source.timeoutMs, source.signal);
+  const trouble = watchTrouble();
+  const limit = deadline(clock, source.timeoutMs, AbortSignal.any([source.signal, trouble.signal]));
   const of = { topic: 'events', partition } as const;
   const fold = new PartitionFold();
-  let lastError: unknown = null;
   const [events, inbound] = [await log.bounds(of), await log.bounds({ topic: 'inbound', partition })];
   const reader = new PartitionReader({
     log,
@@ -73,15 +74,13 @@ export async function readPartitionFacts(source: PartitionSource, partition: Par
     onUnreadable: () => {
       fold.unreadable++;
     },
-    onError: (error) => {
-      lastError = error;
-    },
+    onError: trouble.onError,
   });
   try {
     if (!(await reader.reached(events.end, limit.signal)))
-      throw lastError instanceof Error
-        ? lastError
-        : new LogError('ABORTED', `partition ${partition} was not read to its end within ${source.timeoutMs} ms`);
+      throw trouble.cause(
+        new LogError('ABORTED', `partition ${partition} was not read to its end within ${source.timeoutMs} ms`),
+      );
     const owner = reader.claims().owner();
     const claimRecord = owner === null ? null : await readOne(log, of, owner.claim, limit.signal);
     return {

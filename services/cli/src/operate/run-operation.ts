@@ -1,7 +1,9 @@
 /** One command of an operator, from the configuration to its exit code. */
 import { LogError } from '@throughline/log';
-import { describeFailure } from '../describe-failure.ts';
+import { describeFailure, describeReason } from '../describe-failure.ts';
+import type { Advise } from '../describe-failure.ts';
 import type { Settings } from '../settings.ts';
+import { suggestCommand } from '../suggest-command.ts';
 import type { Operation } from './operations.ts';
 import type { OperatorProcess } from './operator-process.ts';
 import { runDoctor } from './doctor.ts';
@@ -19,7 +21,10 @@ export async function runOperation(operation: Operation, settings: Settings, sel
     // Ctrl-C: what fails then is what was under way.
     if (self.signal.aborted) return 130;
     // What the log says is about this command, not about opening it.
-    self.err(`throughline: ${error instanceof LogError ? error.message : describeFailure(error)}\n`);
+    const advise: Advise = (name) => suggestCommand(settings, name);
+    self.err(
+      `throughline: ${error instanceof LogError ? describeReason(error, advise) : describeFailure(error, advise)}\n`,
+    );
     return 1;
   }
 }

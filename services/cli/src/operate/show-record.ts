@@ -33,12 +33,13 @@ export function showRecord(record: LogRecord, topic: string, partition: Partitio
 }
 
 export function renderRecord(record: ShownRecord): string {
-  const { topic, partition, offset, timestampMs, key, headers, value } = record;
+  const { topic, partition, offset, timestampMs, key, headers, value, valueBytes } = record;
   const shown = Object.entries(headers).map(([name, text]) => `${name}=${text}`);
   return [
     `topic      ${topic}, partition ${partition}, offset ${offset}`,
     `time       ${formatTime(timestampMs)} (${timestampMs})`,
     `key        ${key ?? '(none)'}`,
+    `size       ${valueBytes} bytes`,
     `headers    ${shown.length === 0 ? '(none)' : shown.join(',')}`,
     ...(value === undefined ? [] : [`value      ${value ?? '(none)'}`]),
     '',

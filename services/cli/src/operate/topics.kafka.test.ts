@@ -5,10 +5,21 @@ const found = inject('kafka');
 const log = `kafka://${found?.brokers.join(',') ?? ''}`;
 
 describe.skipIf(found === null)('throughline topics on a broker', () => {
-  it('[CLI-TOPICS] diff says 1 until apply has made the topics, and apply says 1 when it refuses', async () => {
+  it('[CLI-TOPICS] diff and show say 1 until apply has made the topics, and apply says 1 when it refuses', async () => {
     const prefix = `topics-${process.pid}-${Date.now()}`;
     const run = (line: string) => runCli(`${line} --log ${log} --prefix ${prefix}`);
     expect(await run('topics diff')).toMatchObject({ code: 1, stdout: expect.stringContaining('missing') as string });
+    expect(await run('topics show')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining(
+        `\n5 missing; run \`throughline topics apply --log ${log} --prefix ${prefix}\`\n`,
+      ) as string,
+    });
+    // Of every command that needs them, in the same words.
+    expect(await run('owners')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining(`; run \`throughline topics apply --log ${log} --prefix ${prefix}\`\n`) as string,
+    });
     expect(await run('topics apply')).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('write --replication 1') as string,
@@ -28,6 +39,7 @@ describe.skipIf(found === null)('throughline topics on a broker', () => {
     expect(refused.code).toBe(1);
     expect(JSON.parse(refused.stdout)).toMatchObject({ changes: [{ kind: 'refused' }, {}, {}] });
     const shown = await run('topics show --json');
+    expect(shown.code).toBe(0);
     expect(JSON.parse(shown.stdout)).toMatchObject({
       topics: [
         { topic: 'inbound', name: `${prefix}.inbound`, partitions: 2, settings: { 'min.insync.replicas': '1' } },

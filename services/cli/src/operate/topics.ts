@@ -3,12 +3,13 @@ import { applyTopics, diffTopics, showTopics } from '@throughline/log/kafka';
 import type { ShownTopic, TopicChange, TopicPlanOptions } from '@throughline/log/kafka';
 import { formatDuration, formatSize } from '../format-value.ts';
 import { kafkaClient } from '../open-log.ts';
-import type { Settings } from '../settings.ts';
 import { StartError } from '../faults.ts';
+import type { Settings } from '../settings.ts';
+import { suggestCommand } from '../suggest-command.ts';
 import type { OperatorProcess } from './operator-process.ts';
 import { renderJson, renderTable } from './table.ts';
 
-/** 0: as it should be. 1: `diff` found differences, or `apply` refused some. */
+/** 0: as it should be. 1: a topic is missing, `diff` found differences, or `apply` refused some. */
 export async function runTopics(
   action: 'apply' | 'show' | 'diff',
   json: boolean,
@@ -22,13 +23,14 @@ export async function runTopics(
     );
   const client = kafkaClient(settings.log, location.brokers, { role: 'operator', logger: self.logger });
   const options = planOptions(kafka.prefix, topics);
+  const apply = suggestCommand(settings, 'topics apply');
   if (action === 'show') {
     const shown = await showTopics(client, options);
-    self.out(json ? renderJson({ topics: shown.map(toJson) }) : renderTopics(shown));
-    return 0;
+    self.out(json ? renderJson({ topics: shown.map(toJson) }) : renderTopics(shown, apply));
+    return shown.every(({ state }) => state !== null) ? 0 : 1;
   }
   const changes = await (action === 'diff' ? diffTopics(client, options) : applyTopics(client, options));
-  self.out(json ? renderJson({ changes }) : renderChanges(changes, action));
+  self.out(json ? renderJson({ changes }) : renderChanges(changes, action, apply));
   const isFine = action === 'diff' ? changes.length === 0 : changes.every(({ kind }) => kind !== 'refused');
   return isFine ? 0 : 1;
 }
@@ -45,8 +47,8 @@ export function planOptions(prefix: string, asked: Settings['log']['topics']): T
   };
 }
 
-/** One line a change, and what it means. */
-export function renderChanges(changes: readonly TopicChange[], action: 'apply' | 'diff'): string {
+/** One line a change, and what it means. `apply`: the command that does what `diff` found. */
+export function renderChanges(changes: readonly TopicChange[], action: 'apply' | 'diff', apply: string): string {
   if (changes.length === 0) return 'The topics are as they should be.\n';
   const isApplied = action === 'apply';
   const lines = changes.map((change) => {
@@ -65,14 +67,14 @@ export function renderChanges(changes: readonly TopicChange[], action: 'apply' |
   const done = changes.length - refused;
   const summary = isApplied
     ? `${done} done, ${refused} refused.`
-    : `${done} to do with \`throughline topics apply\`, ${refused} that it would refuse.`;
+    : `${done} to do with \`${apply}\`, ${refused} that it would refuse.`;
   return `${lines.join('\n')}\n${summary}\n`;
 }
 
-export function renderTopics(topics: readonly ShownTopic[]): string {
+export function renderTopics(topics: readonly ShownTopic[], apply: string): string {
   const header = ['TOPIC', 'PARTITIONS', 'REPLICAS', 'IN SYNC', 'MIN IN SYNC', 'CLEANUP', 'RETENTION', 'MAX MESSAGE'];
   const rows = topics.map(({ name, state }) => {
-    if (state === null) return [name, 'missing; run `throughline topics apply`'];
+    if (state === null) return [name, 'missing'];
     const setting = (key: string): string => state.settings.get(key) ?? '?';
     const isCompacted = setting('cleanup.policy') === 'compact';
     return [
@@ -86,7 +88,8 @@ export function renderTopics(topics: readonly ShownTopic[]): string {
       showBytes(setting('max.message.bytes')),
     ];
   });
-  return renderTable(header, rows);
+  const missing = topics.filter(({ state }) => state === null).length;
+  return renderTable(header, rows) + (missing === 0 ? '' : `${missing} missing; run \`${apply}\`\n`);
 }
 
 function showMs(text: string): string {

@@ -11,7 +11,7 @@ import type { GatewayCore } from '../core.ts';
 import type { GatewayRequest } from '../exchange.ts';
 import { BodyBudget } from './body-budget.ts';
 import { cutWhenStalled } from './cut-when-stalled.ts';
-import { nodeSink } from './node-sink.ts';
+import { NodeSink } from './node-sink.ts';
 
 const ALLOWED_HEADERS = [
   'Content-Type',
@@ -89,7 +89,7 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
     (server: string) =>
     (request: Request, response: Response): void => {
       const exchange = new HttpExchange(server, request, response);
-      const sink = nodeSink(response, exchange.signal, () => {
+      const sink = new NodeSink(response, exchange.signal, () => {
         exchange.forget();
       });
       // Not given back to Express, which would keep its way to this handler for as long as the answer lasts.
@@ -153,7 +153,8 @@ class HttpExchange implements GatewayRequest {
   forget(): void {
     this.#body = NO_BODY;
     this.#request.body = undefined;
-    delete this.#request.next;
+    // Not `delete`, which would make the request a dictionary of its own.
+    this.#request.next = undefined;
     (this.#response.locals['releaseBody'] as (() => void) | undefined)?.();
   }
 }
@@ -198,6 +199,6 @@ function headerValue(request: Request, name: string): string | undefined {
 
 /** Refuses what does not get to the core. */
 function answer(core: GatewayCore, request: Request, response: Response, refusal: Refusal): void {
-  const status = answerRefusal(nodeSink(response, new AbortController().signal), refusal);
+  const status = answerRefusal(new NodeSink(response, new AbortController().signal), refusal);
   core.countRefused(request.method, status);
 }

@@ -2,7 +2,7 @@
  * One assigned partition on this worker: claims it, serves it, and claims again after a loss, until it is revoked; then
  * it leaves in order: finishes, checkpoints, releases. SPEC: WRK-CLAIM, WRK-LEAVE.
  */
-import { deadline, hasLogCode, sleep } from '@throughline/log';
+import { deadline, errorStack, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
 import { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -91,10 +91,13 @@ export class PartitionOwner {
       await work();
     } catch (error) {
       if (hasLogCode(error, 'CLOSED')) return true;
-      context.logger.error(what, {
-        partition,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
-      });
+      // A log that does not answer, or is in doubt, is no fault of this process.
+      if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn(what, { partition, error: errorText(error) });
+      else
+        context.logger.error(what, {
+          partition,
+          error: errorStack(error),
+        });
       await sleep(context.clock, RETRY_MS, this.#abandoned.signal);
     }
     return false;

@@ -176,7 +176,8 @@ function inflate(body: Buffer, codec: number): ByteReader {
       throw new LogError(
         'LOG_INCOMPATIBLE',
         `a batch is compressed with ${codec === 2 ? 'snappy' : codec === 3 ? 'lz4' : `codec ${codec}`}, which cannot be read; ` +
-          '`throughline topics apply` sets compression.type=uncompressed, so that the broker unpacks what producers send',
+          'with compression.type=uncompressed on the topic the broker unpacks what producers send',
+        { cure: 'apply-topics' },
       );
   }
 }
