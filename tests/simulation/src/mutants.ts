@@ -67,8 +67,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'services/gateway/src/post.ts',
-        from: '    const cursor = tail.cursor(session.id.key, after);\n    const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));',
-        to: '    const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));\n    const cursor = tail.cursor(session.id.key, tail.position());',
+        from: '  const cursor = tail.cursor(session.id.key, after);\n  const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));',
+        to: '  const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));\n  const cursor = tail.cursor(session.id.key, tail.position());',
       },
     ],
   },
