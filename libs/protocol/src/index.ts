@@ -80,6 +80,14 @@ export {
   parseJsonRpcId,
 } from './stream-label.ts';
 export type { StreamKind, StreamLabel, JsonRpcId } from './stream-label.ts';
-export { TOPICS, hasOnePartition, isTopicPrefix, COMPACTED_TOPICS, META_KEY, META_PREFIX, sessionEndKey } from './topic.ts';
+export {
+  TOPICS,
+  hasOnePartition,
+  isTopicPrefix,
+  COMPACTED_TOPICS,
+  META_KEY,
+  META_PREFIX,
+  sessionEndKey,
+} from './topic.ts';
 export type { Topic } from './topic.ts';
 export { crc32, fromBase64Url, hmacSha256, sha256, toBase64Url } from '#digest';
