@@ -5,6 +5,7 @@ export { beginsAtSessionStart, foldStandalone, follow, NO_STANDALONE_HISTORY, st
 export type { Following, FollowStep, StandaloneHistory } from './follow.ts';
 export { compareWithMark, worstFinding, joinMarks } from './history-mark.ts';
 export type { MarkFinding } from './history-mark.ts';
+export { allLostSince, foldLost, lostSince } from './lost-requests.ts';
 export { nextNumbering, startNumbering } from './numbering.ts';
 export type { Numbering } from './numbering.ts';
 export { RequestLedger } from './requests.ts';

@@ -53,3 +53,8 @@ export function hasLogCode(error: unknown, code: LogErrorCode): error is LogErro
 export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The same with its stack, for what is a fault of this program. */
+export function errorStack(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

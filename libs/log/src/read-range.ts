@@ -11,8 +11,8 @@ export interface ReadRangeOptions {
   readonly signal: AbortSignal;
   /** A batch was read that ends with `last`, where the log ended at `end`. */
   onRead?(last: LogRecord | null, end: Offset): void;
-  /** Records below `start` are no longer held. */
-  onEvicted?(start: Offset): void;
+  /** Records from `from` on, where this reader stood, and below `start` are no longer held. */
+  onEvicted?(start: Offset, from: Offset): void;
 }
 
 /** Errors: those of `Log.read`, but for what retention took. */
@@ -32,7 +32,7 @@ export async function* readRange(options: ReadRangeOptions): AsyncGenerator<LogR
     } catch (error) {
       const start = hasLogCode(error, 'OFFSET_OUT_OF_RANGE') ? error.details.start : undefined;
       if (start === undefined || start <= position) throw error;
-      options.onEvicted?.(start);
+      options.onEvicted?.(start, position);
       position = start;
     }
   }

@@ -32,6 +32,8 @@ export interface ViewOptions {
   onFinding(finding: ViewFinding, readMs: number): void;
   /** Called when a read fails and is tried again. */
   onError?(error: unknown): void;
+  /** Called when a read was answered. */
+  onAnswer?(): void;
   readonly pollMs?: number;
 }
 
@@ -111,6 +113,7 @@ export function openView(options: ViewOptions): View {
     const startedMs = clock.monoMs();
     dueMs = startedMs + waitMs + SLEPT_MS;
     const batch = await log.read(of, position, { waitMs, signal });
+    options.onAnswer?.();
     noteSleep();
     // What failed or moved was tried again within the read: it is no less a reason to look.
     if (anchor !== null && batch.source !== source) isUnsure = true;

@@ -69,6 +69,7 @@ export type {
   WorkerRecord,
   CheckpointHint,
   Checkpoint,
+  LostRequests,
   OpenRequest,
 } from './session-record.ts';
 export {

@@ -169,6 +169,15 @@ describe('values in JSON', () => {
     );
   });
 
+  it('[REC-VALUES] a checkpoint says which requests are lost, by ranges of inbound and since when', () => {
+    const whole = { claims: [1], inbound: 30, from: 30, open: [], lost: [{ from: 10, to: 20, since: 7 }] };
+    const text = '{"claims":[1],"inbound":30,"from":30,"open":[],"lost":[[10,20,7]]}';
+    expect(formatCheckpoint(whole)).toBe(text);
+    expect(readCheckpoint(holding(encodeText(text)))).toEqual(whole);
+    for (const lost of [5, [5], [[10, 20]], [['10', 20, 7]], [[10, 20, -1]]])
+      expect(readCheckpoint(json({ claims: [1], inbound: 30, from: 30, open: [], lost }))).toBeNull();
+  });
+
   it.each([[[5]], [[5, 0]], [[5, 0, true]], [[5, 0, 2]], [['5', 0, 0]], [[5, -1, 0]], [5], [{ at: 5 }]])(
     '[REC-VALUES] a checkpoint with %j among the open requests is unreadable as a whole',
     (entry) => {

@@ -193,6 +193,18 @@ export interface Checkpoint {
   readonly open: readonly OpenRequest[];
   /** Keys of sessions whose end stands in `events` while it may not stand in `sessions` yet. Default: none. */
   readonly ending?: readonly string[];
+  /** Requests below `inbound` that nobody will ever answer. Default: none. */
+  readonly lost?: readonly LostRequests[];
+}
+
+/** Records of `inbound` that retention took before they could be served. Requests among them may have run, in part. */
+export interface LostRequests {
+  /** The first offset in `inbound`. */
+  readonly from: number;
+  /** Behind the last one. */
+  readonly to: number;
+  /** A position of `events`: from there on no message of their streams lies. */
+  readonly since: number;
 }
 
 export interface OpenRequest {
@@ -220,11 +232,39 @@ export function readCheckpoint(record: LogRecord): Checkpoint | null {
   }
   const ending: unknown = value['ending'] ?? [];
   if (!Array.isArray(ending) || !ending.every((key) => typeof key === 'string')) return null;
-  return { claims, inbound, from, open, ...(ending.length === 0 ? {} : { ending }) };
+  const lost = readLost(value['lost'] ?? []);
+  if (lost === null) return null;
+  return {
+    claims,
+    inbound,
+    from,
+    open,
+    ...(ending.length === 0 ? {} : { ending }),
+    ...(lost.length === 0 ? {} : { lost }),
+  };
+}
+
+function readLost(value: unknown): LostRequests[] | null {
+  if (!Array.isArray(value)) return null;
+  const lost: LostRequests[] = [];
+  for (const entry of value as readonly unknown[]) {
+    if (!Array.isArray(entry)) return null;
+    const [from, to, since] = [count(entry[0]), count(entry[1]), count(entry[2])];
+    if (from === null || to === null || since === null) return null;
+    lost.push({ from, to, since });
+  }
+  return lost;
 }
 
 export function formatCheckpoint(checkpoint: Checkpoint): string {
   const open = checkpoint.open.map(({ at, attempt, sent }) => [at, attempt, sent ? 1 : 0]);
-  const { claims, inbound, from, ending = [] } = checkpoint;
-  return JSON.stringify({ claims, inbound, from, open, ...(ending.length === 0 ? {} : { ending }) });
+  const { claims, inbound, from, ending = [], lost = [] } = checkpoint;
+  return JSON.stringify({
+    claims,
+    inbound,
+    from,
+    open,
+    ...(ending.length === 0 ? {} : { ending }),
+    ...(lost.length === 0 ? {} : { lost: lost.map((range) => [range.from, range.to, range.since]) }),
+  });
 }

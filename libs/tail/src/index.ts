@@ -11,6 +11,7 @@ export { PartitionTail } from './partition-tail.ts';
 export type { AnchorRead, CursorResult, PartitionTailOptions, SessionCursor, TailVerdict } from './partition-tail.ts';
 export { SessionDirectory } from './session-directory.ts';
 export type { SessionDirectoryOptions, SessionEntry } from './session-directory.ts';
+export { ReadOutages } from './read-outages.ts';
 export { SteadyReader } from './steady-reader.ts';
 export type { SteadyRead } from './steady-reader.ts';
 export { TailSet } from './tail-set.ts';

@@ -33,7 +33,10 @@ interface SeenWorker {
 export interface MetaOptions {
   readonly log: Log;
   readonly clock: Clock;
-  onError?(error: unknown): void;
+  /** A read failed, and is tried again. */
+  onError?(error: unknown, of: PartitionRef): void;
+  /** A read was answered. */
+  onAnswer?(of: PartitionRef): void;
 }
 
 const MAX_PROPOSALS = 3;
@@ -77,7 +80,8 @@ export class Meta {
       onFinding: (finding) => {
         this.#take(finding);
       },
-      ...(options.onError === undefined ? {} : { onError: options.onError }),
+      onError: (error) => options.onError?.(error, META),
+      onAnswer: () => options.onAnswer?.(META),
     });
   }
 

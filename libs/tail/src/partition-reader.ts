@@ -5,7 +5,7 @@
 import { ClaimHistory } from '@throughline/history';
 import type { Verdict } from '@throughline/history';
 import { sleep } from '@throughline/log';
-import type { Bounds, Clock, Log } from '@throughline/log';
+import type { Bounds, Clock, Log, PartitionRef } from '@throughline/log';
 import { readEventRecord } from '@throughline/protocol';
 import type { CheckpointHint, EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import type { HistoryGuard } from './history-guard.ts';
@@ -26,7 +26,10 @@ export interface PartitionReaderOptions {
   onUnreadable(record: LogRecord, why: string): void;
   /** Records below `start` were evicted before they were read. */
   onGap?(start: Offset): void;
-  onError?(error: unknown): void;
+  /** A read failed, and is tried again. */
+  onError?(error: unknown, of: PartitionRef): void;
+  /** A read was answered. */
+  onAnswer?(of: PartitionRef): void;
   /** Learns what was read, and of doubts. */
   readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
 }
@@ -116,6 +119,7 @@ export class PartitionReader {
       try {
         const read = await this.#steady.read(this.#position, { maxBytes: MAX_BATCH_BYTES, waitMs: WAIT_MS, signal });
         if (signal.aborted) return;
+        this.#options.onAnswer?.(ref);
         if (read.kind === 'batch') {
           this.#bounds = read.bounds;
           for (const record of read.records) this.#take(record);
@@ -130,7 +134,7 @@ export class PartitionReader {
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#options.onError?.(error);
+        this.#options.onError?.(error, ref);
         await sleep(clock, RETRY_MS, signal);
       }
     }

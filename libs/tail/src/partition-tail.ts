@@ -3,9 +3,10 @@
  * position each, served from the cache where it reaches, by catch-up reads below it, with no hole and no repeat at the
  * border, because both are the same cursor. SPEC: TAIL-*.
  */
+import { foldLost } from '@throughline/history';
 import type { ClaimHistory } from '@throughline/history';
-import type { Bounds, Clock, Log } from '@throughline/log';
-import type { CheckpointHint, LogRecord, Offset, Partition } from '@throughline/protocol';
+import type { Bounds, Clock, Log, PartitionRef } from '@throughline/log';
+import type { CheckpointHint, LogRecord, LostRequests, Offset, Partition } from '@throughline/protocol';
 import type { CatchUpChunk } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
 import { CatchUpReads } from './catch-up-reads.ts';
@@ -26,7 +27,10 @@ export interface PartitionTailOptions {
   /** As for the reader: resolves when `hint` knows what was acknowledged before the call. */
   syncHints?(signal: AbortSignal): Promise<void>;
   onVerdict?(verdict: TailVerdict): void;
-  onError?(error: unknown): void;
+  /** A read failed, and is tried again. */
+  onError?(error: unknown, of: PartitionRef): void;
+  /** A read of the tail was answered. */
+  onAnswer?(of: PartitionRef): void;
   /** A cursor that was served from the cache fell behind it. */
   onSlowReader?(): void;
   readonly guard?: Pick<HistoryGuard, 'noteRead' | 'suspect'>;
@@ -62,6 +66,7 @@ export class PartitionTail {
   readonly #catchUp: CatchUpReads;
   readonly #reader: PartitionReader;
   readonly #waiting = new Map<string, Set<SessionCursor>>();
+  #lost: readonly LostRequests[] = [];
   #stopped = false;
 
   constructor(options: PartitionTailOptions) {
@@ -78,7 +83,7 @@ export class PartitionTail {
       folded: () => this.position(),
       isInDoubt: () => this.isInDoubt(),
       onDoubt: (seen) => options.guard?.suspect(epoch, { topic: 'events', partition }, seen),
-      onError: (error) => options.onError?.(error),
+      onError: (error) => options.onError?.(error, { topic: 'events', partition: options.partition }),
     });
     this.#cache = new HotCache(options.cacheBytes - chunkBytes, options.hint()?.offset ?? 0);
     this.#reader = new PartitionReader({
@@ -89,6 +94,7 @@ export class PartitionTail {
       hint: () => options.hint(),
       onEvent: (event, verdict) => {
         options.onVerdict?.(verdict);
+        if (verdict === 'accepted') this.#lost = foldLost(this.#lost, event);
         const tailEvent = verdict === 'accepted' && event.key !== '' ? new TailEvent(event) : null;
         this.#cache.add(event.record, tailEvent);
         if (tailEvent !== null) this.#wake(event.key, event.offset);
@@ -103,6 +109,7 @@ export class PartitionTail {
       },
       ...(options.syncHints === undefined ? {} : { syncHints: options.syncHints }),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
+      ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),
       ...(options.guard === undefined ? {} : { guard: options.guard }),
     });
   }
@@ -128,6 +135,11 @@ export class PartitionTail {
   /** The log is not what was read before, as far as it can be seen: nothing is to be read from it. */
   isInDoubt(): boolean {
     return this.#reader.isInDoubt();
+  }
+
+  /** Requests that nobody will ever answer, as of the newest checkpoint read. */
+  lost(): readonly LostRequests[] {
+    return this.#lost;
   }
 
   cacheBytes(): number {

@@ -3,7 +3,7 @@
  * Held for one maximum life, then forgotten. SPEC: TAIL-SESSIONS, TAIL-ENDED, TAIL-SWEEP, TAIL-SESSIONS-LOST.
  */
 import { openView } from '@throughline/log';
-import type { Clock, Log, View, ViewFinding } from '@throughline/log';
+import type { Clock, Log, PartitionRef, View, ViewFinding } from '@throughline/log';
 import { makeRecord, readSessionEnd, readSessionRecord, sessionEndKey } from '@throughline/protocol';
 import type {
   LogRecord,
@@ -35,7 +35,10 @@ export interface SessionDirectoryOptions {
   readonly keepRecords: boolean;
   /** Something was found out about the topic itself: see `ViewOptions`. */
   onFinding?(finding: ViewFinding, partition: Partition, readMs: number): void;
-  onError?(error: unknown): void;
+  /** A read failed, and is tried again. */
+  onError?(error: unknown, of: PartitionRef): void;
+  /** A read was answered. */
+  onAnswer?(of: PartitionRef): void;
 }
 
 const END_SUFFIX = '/end';
@@ -49,13 +52,14 @@ export class SessionDirectory {
   constructor(options: SessionDirectoryOptions) {
     this.#options = options;
     for (const partition of options.partitions) {
+      const of = { topic: 'sessions', partition } as const;
       this.#entries.set(partition, new Map());
       this.#views.set(
         partition,
         openView({
           log: options.log,
           clock: options.clock,
-          of: { topic: 'sessions', partition },
+          of,
           apply: (key, record) => {
             this.#apply(partition, key, record);
           },
@@ -63,7 +67,8 @@ export class SessionDirectory {
             if (finding === 'lost') this.#forgetLiving(partition);
             options.onFinding?.(finding, partition, readMs);
           },
-          ...(options.onError === undefined ? {} : { onError: options.onError }),
+          onError: (error) => options.onError?.(error, of),
+          onAnswer: () => options.onAnswer?.(of),
         }),
       );
     }

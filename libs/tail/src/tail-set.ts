@@ -8,7 +8,10 @@ import type { Meta } from './meta.ts';
 import { PartitionTail } from './partition-tail.ts';
 import type { PartitionTailOptions } from './partition-tail.ts';
 
-export interface TailSetOptions extends Pick<PartitionTailOptions, 'onVerdict' | 'onError' | 'onSlowReader'> {
+export interface TailSetOptions extends Pick<
+  PartitionTailOptions,
+  'onVerdict' | 'onError' | 'onAnswer' | 'onSlowReader'
+> {
   readonly log: Log;
   readonly clock: Clock;
   readonly meta: Meta;
@@ -78,7 +81,7 @@ export class TailSet {
   }
 
   #start(partition: Partition): PartitionTail {
-    const { log, clock, meta, epoch, cacheBytes, onVerdict, onError, onSlowReader, guard } = this.#options;
+    const { log, clock, meta, epoch, cacheBytes, onVerdict, onError, onAnswer, onSlowReader, guard } = this.#options;
     const tail = new PartitionTail({
       log,
       clock,
@@ -90,6 +93,7 @@ export class TailSet {
       syncHints: (signal) => meta.sync(signal),
       ...(onVerdict === undefined ? {} : { onVerdict }),
       ...(onError === undefined ? {} : { onError }),
+      ...(onAnswer === undefined ? {} : { onAnswer }),
       ...(onSlowReader === undefined ? {} : { onSlowReader }),
       ...(guard === undefined ? {} : { guard }),
     });

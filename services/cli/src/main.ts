@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
+import { errorStack } from '@throughline/log';
 import { DEMO_MODULE } from './demo-module.ts';
 import { run } from './run.ts';
 
@@ -80,9 +81,7 @@ run({
   // Not by itself: a server's module may have left timers or sockets behind.
   (code) => process.exit(code),
   (error: unknown) => {
-    err(
-      `throughline: unexpected failure: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`,
-    );
+    err(`throughline: unexpected failure: ${errorStack(error)}\n`);
     process.exit(1);
   },
 );

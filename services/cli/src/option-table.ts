@@ -385,7 +385,7 @@ export const OPTIONS = {
     kind: 'duration',
     placeholder: 'duration',
     default: null,
-    help: 'On stop: how long running calls get to finish, and over how long connections are closed. Without: 10s and 2s.',
+    help: 'On stop: how long running calls get to finish, also when a partition goes to a worker that joins, and over how long connections are closed. Without: 10s and 2s.',
     yaml: 'limits.drain',
     gateway: 'drainMs',
     worker: 'drainMs',

@@ -2,9 +2,9 @@
  * The gateway without HTTP: `handle(request, sink)` over the log, with clock and chance as arguments, so that
  * simulation runs the shipped code. SPEC: GW-*.
  */
-import { HistoryGuard, Meta, SessionDirectory, TailSet } from '@throughline/tail';
+import { HistoryGuard, Meta, ReadOutages, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { abortable, deadline, errorText, LogError } from '@throughline/log';
+import { abortable, deadline, errorStack, errorText, LogError } from '@throughline/log';
 import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
@@ -44,13 +44,14 @@ const SWEEP_MS = 60_000;
 /** Reads `sessions` and `meta` to their ends, makes the epoch if there is none, and is ready. Rejects if the log does not answer within 30 s. */
 export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps): Promise<GatewayCore> {
   const { log, clock, logger, metrics } = deps;
-  const onError = (error: unknown): void => {
-    metrics.add('throughline_tail_read_errors_total', 1, {
-      code: error instanceof Error && 'code' in error ? String(error.code) : 'unknown',
-    });
-    logger.warn('log read failed; trying again', { error: errorText(error) });
-  };
-  const meta = new Meta({ log, clock, onError });
+  const { onError, onAnswer } = new ReadOutages({
+    clock,
+    logger,
+    onFailure: (code) => {
+      metrics.add('throughline_tail_read_errors_total', 1, { code });
+    },
+  });
+  const meta = new Meta({ log, clock, onError, onAnswer });
   // What is found out before there is a guard concerns nobody yet: nothing was served.
   let guarding: HistoryGuard | null = null;
   const partitions = Array.from({ length: log.description.partitions }, (_, partition) => partition);
@@ -64,6 +65,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       guarding?.noteView({ topic: 'sessions', partition }, finding, readMs);
     },
     onError,
+    onAnswer,
   });
   const start = deadline(clock, START_DEADLINE_MS);
   let epoch: Epoch;
@@ -105,6 +107,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
         metrics.add('throughline_gateway_slow_readers_total');
       },
       onError,
+      onAnswer,
       guard,
     });
   let tails = makeTails(epoch);
@@ -139,7 +142,9 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
     epoch = next;
     metrics.add('throughline_epoch_changes_total');
     tails = makeTails(next);
-    former.stop().catch(onError);
+    former.stop().catch((error: unknown) => {
+      logger.error('the tails of the former epoch could not be stopped', { error: errorText(error) });
+    });
   });
   let cancelSweep = clock.setTimer(SWEEP_MS, function sweep() {
     directory.sweep();
@@ -206,7 +211,7 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
     if (!isRefused) {
       context.logger.error('request failed', {
         method,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: errorStack(error),
       });
     }
     // Behind a head there is no place for another answer, and without a client there is nobody to tell.

@@ -1,10 +1,11 @@
 /**
  * One SSE connection: writes what the log says of one stream, in log order, each message once, until the stream ends,
  * the client goes, or another connection takes the stream. Nothing is written that was not read back from the log.
- * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON.
+ * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON, GW-LOST.
  */
-import { follow, nextNumbering } from '@throughline/history';
+import { allLostSince, follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
+import { errorStack } from '@throughline/log';
 import {
   anchorChecksum,
   canPrime,
@@ -131,7 +132,7 @@ export class SseStream implements Connection {
     } catch (error) {
       context.logger.error('stream failed', {
         partition: options.tail.partition,
-        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+        error: errorStack(error),
       });
     } finally {
       for (const signal of ends) signal.removeEventListener('abort', onGone);
@@ -151,6 +152,9 @@ export class SseStream implements Connection {
     const { cursor, first } = this.#options;
     let result = first;
     for (;;) {
+      // Whatever its former owners said of it comes first.
+      const lostSince = this.#lostSince();
+      if (result === undefined && lostSince !== null && cursor.position() >= lostSince) return this.#failLost();
       result ??= await cursor.next(this.#stop.signal, this.#silenceLeftMs());
       let go: boolean;
       switch (result.kind) {
@@ -286,6 +290,20 @@ export class SseStream implements Connection {
       this.#buffer += formatComment('keepalive');
     await this.#flush();
     return true;
+  }
+
+  /** From which position of `events` on it is certain that nothing more comes on this stream; `null` if that is not so. */
+  #lostSince(): Offset | null {
+    const { stream } = this.#following;
+    if (stream.kind !== 'request') return null;
+    return allLostSince(this.#options.tail.lost(), this.#pending.size === 0 ? [stream.at] : this.#pending.keys());
+  }
+
+  /** Retention took the requests before a worker could serve them. The same id may have run, if it was sent before as well. */
+  async #failLost(): Promise<void> {
+    const text = 'No worker served the request while the log held it';
+    this.#failPending(wireError('OWNER_LOST', text, { mayHaveRun: true }));
+    await this.#flush();
   }
 
   /** Retention has passed this connection: the same decision as at the start of a resume, told in-band. */

@@ -47,7 +47,9 @@ export const WorkerConfigSchema = z.strictObject({
     .int()
     .min(0)
     .default(10_000)
-    .describe('Milliseconds that running calls get to finish when the worker stops.'),
+    .describe(
+      'Milliseconds that running calls get to finish when the worker stops, or their partition goes to another.',
+    ),
   checkpointMs: z.int().min(10).default(2000).describe('Milliseconds between checkpoints of a busy partition.'),
   heartbeatMs: z.int().min(10).default(1000).describe('Milliseconds between heartbeats of the worker.'),
   deadAfterMs: z

@@ -1,6 +1,6 @@
 /** What the parts of the worker share. */
 import type { Clock, Log, Random } from '@throughline/log';
-import type { HistoryGuard, Meta } from '@throughline/tail';
+import type { HistoryGuard, Meta, ReadOutages } from '@throughline/tail';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import type { WorkerConfig } from './config.ts';
 import type { McpHost } from './host/host.ts';
@@ -23,6 +23,7 @@ export interface WorkerContext extends WorkerDeps {
   readonly worker: string;
   readonly meta: Meta;
   readonly guard: HistoryGuard;
+  readonly outages: ReadOutages;
   readonly catalogs: ReadonlyMap<string, ToolCatalog>;
   /** Bounds over all partitions of this worker. */
   readonly places: RunningPlaces;

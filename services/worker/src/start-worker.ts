@@ -3,7 +3,7 @@ import { ackWithin, deadline, errorText, WORKER_GROUP } from '@throughline/log';
 import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
-import { HistoryGuard, Meta } from '@throughline/tail';
+import { HistoryGuard, Meta, ReadOutages } from '@throughline/tail';
 import { Heartbeat } from './claim/heartbeat.ts';
 import { LagCommits } from './claim/lag-commits.ts';
 import type { Progress } from './claim/lag-commits.ts';
@@ -41,16 +41,8 @@ const FIRST_ASSIGNMENT_MS = 1000;
 export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): Promise<Worker> {
   const { log, clock, random, logger, metrics, hosts } = deps;
   const worker = `w-${toBase64Url(random.bytes(9))}`;
-  const meta = new Meta({
-    log,
-    clock,
-    onError: (error) => {
-      logger.warn('log read failed; trying again', {
-        topic: 'meta',
-        error: errorText(error),
-      });
-    },
-  });
+  const outages = new ReadOutages({ clock, logger: logger.child({ worker }) });
+  const meta = new Meta({ log, clock, onError: outages.onError, onAnswer: outages.onAnswer });
   const start = deadline(clock, START_DEADLINE_MS);
   try {
     await meta.ensureEpoch(random, start.signal);
@@ -99,6 +91,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     worker,
     meta,
     guard,
+    outages,
     catalogs,
     places: new RunningPlaces(config.maxRunning),
     seats: new InstanceSeats(

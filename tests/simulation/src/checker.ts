@@ -40,7 +40,7 @@ export function check(records: RunRecords): readonly Finding[] {
   judge.breaks();
   for (const { session, gateway, status } of records.gone)
     if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
-  const isEvicting = records.faults.includes('retention');
+  const isEvicting = records.faults.includes('retention') || records.faults.includes('inbound-retention');
   const isBroken = (records.breaks ?? []).length > 0;
   for (const bug of records.bugs) {
     // That retention was faster than a worker that stood still is told loudly, and rightly so; a broken history as well.
@@ -278,6 +278,9 @@ class Judge {
           this.#countsUp(stream, where);
         }
         if (partition.endedKeys.has(request.key) || session?.endedAt != null) continue;
+        // Nobody could serve it any more: that its client was told is seen by its call.
+        const heldFrom = this.#records.partitions[partition.partition]?.inboundHeldFrom ?? 0;
+        if (offset < heldFrom && this.#records.faults.includes('inbound-retention')) continue;
         if (stream?.ended !== true) this.#find('SIM-ENDS', `${where}: has no end in the log`);
       }
     }

@@ -16,10 +16,12 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
   const chance = createChance(seed, 'plan');
   const clients = Array.from({ length: chance.whole(1, 4) }, () => makeHabits(chance));
   const all = Object.keys(FAULTS) as FaultName[];
-  const names = all.filter((name) => !('breaks' in FAULTS[name]));
+  const names = all.filter((name) => !('breaks' in FAULTS[name]) && !('apart' in FAULTS[name]));
   // By chance of their own: the other draws of a seed stay what they are.
   const apart = createChance(seed, 'breaks');
   const breaks = apart.happens(0.15) ? [apart.pick(all.filter((name) => 'breaks' in FAULTS[name]))] : [];
+  const others = createChance(seed, 'apart');
+  const extra = all.filter((name) => 'apart' in FAULTS[name] && others.happens(0.1));
   // Some runs without any fault, some with one kind, most with several.
   const kinds = chance.weighted({ none: 1, one: 4, few: 8, many: 4 });
   const share = { none: 0, one: 0, few: 0.3, many: 0.7 }[kinds];
@@ -50,7 +52,7 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
       unloadAfterMs: chance.pick([100, 500, 300_000]),
     },
     ...options.overrides,
-    faults: options.faults ?? [...drawn, ...breaks],
+    faults: options.faults ?? [...drawn, ...breaks, ...extra],
   };
 }
 

@@ -28,6 +28,8 @@ export interface FaultRow {
   readonly what: string;
   /** What a run with this fault may show: `none`: clients notice nothing but reconnects. */
   readonly harm: 'none' | 'owner' | 'append' | 'history';
+  /** Drawn apart from the others: the draws of a seed stay what they are without it. */
+  readonly apart?: true;
   /** It breaks the history: drawn apart from the others, since every session ends by it. */
   readonly breaks?: true;
   /** Returns what it did, for the trace; `null` if there was nothing to strike. */
@@ -263,6 +265,27 @@ export const FAULTS = {
       if (below <= start) return null;
       world.store.controls.evictBefore(ref, below);
       return `evict events/${partition} below ${below}`;
+    },
+  },
+  'inbound-retention': {
+    what: 'all workers are killed, and what nobody has served is evicted before one is there again',
+    harm: 'owner',
+    apart: true,
+    strike({ world, chance, clock, archive, workers }) {
+      if (!chance.happens(0.3)) return null;
+      for (const { process } of workers) process()?.kill('killed');
+      const ref = { topic: 'inbound', partition: chance.below(world.plan.partitions) } as const;
+      const [ms, share] = [chance.between(50, 700), chance.unit()];
+      clock.setTimer(ms, () => {
+        // An owner alive would wait for answers of clients that are gone.
+        if (world.isCalm() || workers.some(({ process }) => process() !== null)) return;
+        archive();
+        const { start, end } = world.store.partition(ref).bounds();
+        const below = start + Math.ceil((end - start) * share);
+        world.store.controls.evictBefore(ref, below);
+        world.trace.add('fault', `evict inbound/${ref.partition} below ${below}`);
+      });
+      return `kill all workers, evict from inbound/${ref.partition} in ${ms.toFixed(0)} ms`;
     },
   },
   'truncated-events': {

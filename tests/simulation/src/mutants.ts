@@ -26,9 +26,9 @@ export const MUTANTS: readonly Mutant[] = [
     faults: ['retention', 'connection-cut', 'gateway-crash'],
     edits: [
       {
-        file: 'libs/tail/src/partition-tail.ts',
-        from: "        return { kind: 'gap', start: error.details.start ?? 0, end: error.details.end ?? 0 };",
-        to: '        return this.#readLog(error.details.start ?? 0, signal);',
+        file: 'libs/tail/src/catch-up-reads.ts',
+        from: "if (start !== undefined && from < start) return { kind: 'gap', start, end: end ?? start };",
+        to: 'if (start !== undefined && from < start) return await this.#readOnce(start, signal);',
       },
       {
         file: 'libs/history/src/resumption.ts',
@@ -272,6 +272,18 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'services/gateway/src/terminal-events.ts',
         from: 'formatEvent(null, text)',
         to: 'formatEvent(eventId, text)',
+      },
+    ],
+  },
+  {
+    name: 'silent-loss',
+    breaks: 'a request that retention took before it was served is not told to its client',
+    faults: ['inbound-retention', 'connection-cut'],
+    edits: [
+      {
+        file: 'services/gateway/src/stream.ts',
+        from: "if (stream.kind !== 'request') return null;",
+        to: "if (stream.kind !== 'never') return null;",
       },
     ],
   },

@@ -95,6 +95,8 @@ export interface PartitionArchive {
   /** The same as it was before each break, oldest first. */
   readonly formerEvents?: readonly (readonly LogRecord[])[];
   readonly inbound: readonly LogRecord[];
+  /** The first offset of `inbound` that was held at the end. Default: 0. */
+  readonly inboundHeldFrom?: number;
   readonly sessions: readonly LogRecord[];
 }
 

@@ -278,6 +278,7 @@ function createArchive(store: MemoryStore, partitions: number, zeroMs: number): 
         events: read('events', partition),
         formerEvents: former.get(partition) ?? [],
         inbound: read('inbound', partition),
+        inboundHeldFrom: store.partition({ topic: 'inbound', partition }).bounds().start,
         sessions: read('sessions', partition),
       })),
     epochs() {

@@ -46,12 +46,14 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
   app.disable('x-powered-by');
   app.disable('etag');
   const budget = new BodyBudget(BODIES_AT_ONCE * config.maxBodyBytes);
+  const stalledMs = STALLED_AFTER_KEEPALIVES * config.keepAliveMs;
+  const onStalled = (): void => {
+    metrics.add('throughline_gateway_stalled_clients_total');
+  };
   app.use((request, response, next) => {
     // What happens to a socket is told by `close`; nobody else listens.
     response.on('error', () => undefined);
-    cutWhenStalled(response, STALLED_AFTER_KEEPALIVES * config.keepAliveMs, () => {
-      metrics.add('throughline_gateway_stalled_clients_total');
-    });
+    cutWhenStalled(response, stalledMs, onStalled);
     const origin = request.headers.origin;
     response.setHeader('Vary', 'Origin');
     if (origin !== undefined && isAllowedOrigin(config, origin) && isAllowedHost(config, request.headers.host)) {

@@ -2,7 +2,6 @@
  * The owner's own reading of `events[p]`: claims, the newest checkpoint, and what happened since. It sees its own
  * records accepted, or fenced. SPEC: WRK-WATCH.
  */
-import { errorText } from '@throughline/log';
 import type { ClaimHistory, Verdict } from '@throughline/history';
 import type { EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
@@ -48,9 +47,8 @@ export class EventsWatch {
         context.logger.error('events were evicted before they were read', { partition, start });
         this.#since.restart(start);
       },
-      onError: (error) => {
-        context.logger.warn('log read failed; trying again', { partition, error: errorText(error) });
-      },
+      onError: context.outages.onError,
+      onAnswer: context.outages.onAnswer,
     });
     this.#since.restart(this.#reader.position());
   }
@@ -67,6 +65,16 @@ export class EventsWatch {
   reportUnreadable(report: (record: LogRecord, why: string) => void): void {
     this.#onUnreadable = report;
     for (const { record, why } of this.#unread.splice(0)) report(record, why);
+  }
+
+  /** Next offset to be read. */
+  position(): Offset {
+    return this.#reader.position();
+  }
+
+  /** The first offset that is held, as of the newest read. */
+  heldFrom(): Offset {
+    return this.#reader.bounds().start;
   }
 
   reached(offset: Offset, signal: AbortSignal): Promise<boolean> {

@@ -2,7 +2,7 @@
  * One assigned partition on this worker: claims it, serves it, and claims again after a loss, until it is revoked; then
  * it leaves in order: finishes, checkpoints, releases. SPEC: WRK-CLAIM, WRK-LEAVE.
  */
-import { deadline, errorText, hasLogCode, sleep } from '@throughline/log';
+import { deadline, errorStack, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
 import { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -96,7 +96,7 @@ export class PartitionOwner {
       else
         context.logger.error(what, {
           partition,
-          error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+          error: errorStack(error),
         });
       await sleep(context.clock, RETRY_MS, this.#abandoned.signal);
     }
@@ -160,9 +160,8 @@ export class PartitionOwner {
       onFinding: (finding, of, readMs) => {
         context.guard.noteView({ topic: 'sessions', partition: of }, finding, readMs);
       },
-      onError: (error) => {
-        logger.warn('log read failed; trying again', { topic: 'sessions', partition, error: errorText(error) });
-      },
+      onError: context.outages.onError,
+      onAnswer: context.outages.onAnswer,
     });
     const tenure = new Tenure({
       context,

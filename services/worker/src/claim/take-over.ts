@@ -39,13 +39,10 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
     await beginEpoch(options, end);
     return;
   }
-  const onEvicted = (start: number): void => {
-    logger.error('client messages were evicted before they were served', { partition, start });
-  };
   const onRead = (last: LogRecord | null, readEnd: Offset): void => {
     guard.noteRead(epoch, inbound, last, readEnd);
   };
-  const range = { log, of: inbound, from: checkpoint?.from ?? 0, below: end, signal, onRead, onEvicted };
+  const range = { log, of: inbound, from: checkpoint?.from ?? 0, below: end, signal, onRead };
   // A cancel lies behind its request: all of them are known before the first request is decided.
   const cancels = new Map<string, Offset>();
   for await (const record of readRange(range)) {
@@ -56,7 +53,14 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   const knownFrom = checkpoint === null ? watch.since().knownFrom() : null;
   tenure.startAt(checkpoint?.inbound ?? 0);
   tenure.life.meet(directory.living(partition), watch.since().endedSessions());
-  for await (const record of readRange(range)) {
+  tenure.inheritLost(checkpoint?.lost ?? []);
+  const onEvicted = (start: Offset, evictedFrom: Offset): void => {
+    logger.error('client messages were evicted before they were served', { partition, from: evictedFrom, to: start });
+    for (const at of open) if (at >= evictedFrom && at < start) tenure.lose(at, at + 1);
+    tenure.lose(Math.max(evictedFrom, checkpoint?.inbound ?? 0), start);
+    tenure.startAt(start);
+  };
+  for await (const record of readRange({ ...range, onEvicted })) {
     const isPast = record.offset < (checkpoint?.inbound ?? 0) && !open.has(record.offset);
     tenure.takeIn(record, { kind: 'takeover', isPast, cancels, knownFrom });
     await tenure.room(signal);

@@ -1,5 +1,5 @@
 /** The owner's reading of `inbound[p]`, in order, no faster than what follows from it can be written. */
-import { errorText, hasLogCode, sleep } from '@throughline/log';
+import { hasLogCode, sleep } from '@throughline/log';
 import type { Partition } from '@throughline/protocol';
 import { SteadyReader } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -11,7 +11,7 @@ const RETRY_MS = 250;
 
 /** Reads until `signal` fires or the log is closed. Never rejects. */
 export async function consumeInbound(
-  { log, clock, logger, guard }: WorkerContext,
+  { log, clock, logger, guard, outages }: WorkerContext,
   { partition, epoch, tenure }: { readonly partition: Partition; readonly epoch: string; readonly tenure: Tenure },
   signal: AbortSignal,
 ): Promise<void> {
@@ -22,6 +22,7 @@ export async function consumeInbound(
     try {
       const read = await reader.read(position, { waitMs: WAIT_MS, signal });
       if (signal.aborted) return;
+      outages.onAnswer(ref);
       if (read.kind === 'batch') {
         guard.noteRead(epoch, ref, read.records.at(-1) ?? null, read.bounds.end);
         for (const record of read.records) tenure.takeIn(record, LIVE);
@@ -32,14 +33,16 @@ export async function consumeInbound(
       } else if (read.kind === 'gap') {
         const { start } = read;
         logger.error('client messages were evicted before they were served', { partition, from: position, to: start });
+        tenure.lose(position, start);
         position = start;
+        tenure.startAt(position);
       } else {
         guard.suspect(epoch, ref, position);
         await sleep(clock, RETRY_MS, signal);
       }
     } catch (error) {
       if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
-      logger.warn('log read failed; trying again', { topic: 'inbound', partition, error: errorText(error) });
+      outages.onError(error, ref);
       await sleep(clock, RETRY_MS, signal);
     }
   }

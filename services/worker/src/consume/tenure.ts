@@ -1,7 +1,7 @@
 /**
  * One tenure: what an owner does between its claim and its release or loss. It takes in `inbound` in order, and says in
  * checkpoints what a successor needs. What is done with each message is told by the parts beside it.
- * SPEC: WRK-CHECKPOINT, WRK-LEAVE, WRK-POISON.
+ * SPEC: WRK-CHECKPOINT, WRK-LEAVE, WRK-POISON, WRK-LOST.
  */
 import {
   canPrime,
@@ -17,6 +17,7 @@ import type {
   EventRecord,
   InboundRecord,
   LogRecord,
+  LostRequests,
   Offset,
   Partition,
   SessionEndReason,
@@ -35,6 +36,7 @@ import { ClientMessages } from './client-messages.ts';
 import { DeadLetters } from './dead-letter.ts';
 import { DedupeWindow } from './dedupe-window.ts';
 import { ServerMessages } from './server-messages.ts';
+import { LostRanges } from './lost-ranges.ts';
 import { SessionLife } from './session-life.ts';
 import { SessionRecords } from './session-records.ts';
 import { SessionTable } from './session-table.ts';
@@ -57,6 +59,7 @@ export class Tenure {
   readonly #parts: TenureParts;
   readonly #dedupe: DedupeWindow;
   readonly #batches = new BatchTable();
+  readonly #lost = new LostRanges();
   readonly #calls: ClientCalls;
   readonly #client: ClientMessages;
   readonly #server: ServerMessages;
@@ -156,6 +159,17 @@ export class Tenure {
     this.#inbound = Math.max(this.#inbound, offset);
   }
 
+  /** What lies in `inbound` from `from` on, and below `to`, cannot be served: the next checkpoint says so. */
+  lose(from: Offset, to: Offset): void {
+    this.#lost.add(from, to, this.#parts.watch.position());
+    this.#dirty = true;
+  }
+
+  /** What former owners could not serve. */
+  inheritLost(lost: readonly LostRequests[]): void {
+    this.#lost.inherit(lost);
+  }
+
   /** The end of `inbound` was seen at `end`. */
   noteEnd(end: Offset): void {
     this.#inboundEnd = end;
@@ -229,12 +243,14 @@ export class Tenure {
     if (!this.#dirty && !force) return null;
     this.#dirty = false;
     const ending = this.life.ending();
+    const lost = this.#lost.told(this.#parts.watch.heldFrom());
     return {
       claims: this.#parts.watch.claims().list(),
       inbound: this.#inbound,
       from: Math.min(this.#inbound, this.#calls.from(), this.#dedupe.from()),
       open: this.#calls.open(),
       ...(ending.length === 0 ? {} : { ending }),
+      ...(lost.length === 0 ? {} : { lost }),
     };
   }
 

@@ -1,0 +1,73 @@
+/**
+ * Tells of reads that fail, once an outage and not once a try: when a partition does not answer, and when it answers
+ * again. SPEC: TAIL-OUTAGE.
+ */
+import { errorText, LogError } from '@throughline/log';
+import type { Clock, PartitionRef } from '@throughline/log';
+
+export interface ReadOutagesOptions {
+  readonly clock: Clock;
+  readonly logger: {
+    info(event: string, fields?: Readonly<Record<string, unknown>>): void;
+    warn(event: string, fields?: Readonly<Record<string, unknown>>): void;
+  };
+  /** Each failed read, by its code. */
+  onFailure?(code: string): void;
+}
+
+interface Outage {
+  readonly sinceMs: number;
+  lastMs: number;
+  /** The first answer after the last failure. */
+  answeredMs: number | null;
+}
+
+/** A partition that answered one read and failed another just before does not answer yet. */
+const QUIET_MS = 1000;
+
+export class ReadOutages {
+  readonly #options: ReadOutagesOptions;
+  readonly #outages = new Map<string, Outage>();
+
+  constructor(options: ReadOutagesOptions) {
+    this.#options = options;
+  }
+
+  /** A read failed, and is tried again. */
+  readonly onError = (error: unknown, of: PartitionRef): void => {
+    const { clock, logger, onFailure } = this.#options;
+    const code = error instanceof LogError ? error.code : 'unknown';
+    onFailure?.(code);
+    const now = clock.monoMs();
+    const outage = this.#outages.get(nameOf(of));
+    if (outage !== undefined) {
+      outage.lastMs = now;
+      outage.answeredMs = null;
+      return;
+    }
+    this.#outages.set(nameOf(of), { sinceMs: now, lastMs: now, answeredMs: null });
+    const { topic, partition } = of;
+    logger.warn('log read failed; trying until it answers', { topic, partition, code, error: errorText(error) });
+  };
+
+  /** A read was answered. Called for every one. */
+  readonly onAnswer = (of: PartitionRef): void => {
+    const outage = this.#outages.get(nameOf(of));
+    if (outage === undefined) return;
+    const { clock, logger } = this.#options;
+    const now = clock.monoMs();
+    outage.answeredMs ??= now;
+    if (now - outage.lastMs < QUIET_MS) return;
+    this.#outages.delete(nameOf(of));
+    const { topic, partition } = of;
+    logger.info('the log answers again', {
+      topic,
+      partition,
+      lastedMs: Math.round(outage.answeredMs - outage.sinceMs),
+    });
+  };
+}
+
+function nameOf({ topic, partition }: PartitionRef): string {
+  return `${topic}/${partition}`;
+}
