@@ -97,8 +97,9 @@ function systemCode(error: unknown): string {
 function prepareFile(db: DatabaseSync, settings: WorkerSettings): OpenDatabase {
   const { file } = settings;
   const isNew = retryBusy(() => {
-    const application = readOne(db, 'PRAGMA application_id');
+    // In this order: another process makes tables and mark at once, and between two reads it may do so.
     const tables = readOne(db, 'SELECT count(*) FROM sqlite_schema');
+    const application = readOne(db, 'PRAGMA application_id');
     if (application !== APPLICATION_ID && tables !== 0) throw notALog(file);
     return tables === 0;
   });

@@ -79,10 +79,14 @@ describe('sqlite log: the file', () => {
   });
 
   it('[LOG-FILE-CREATE] handles that open the same new file at once agree on one log', async () => {
-    const opened = await Promise.all(Array.from({ length: 6 }, () => scratch.open()));
-    expect(new Set(opened.map(({ log }) => log.description.clusterId)).size).toBe(1);
-    const acks = await Promise.all(opened.map(({ log }) => log.append(EVENTS, [record('a')])));
-    expect(acks.flatMap(({ offsets }) => offsets).sort()).toEqual([0, 1, 2, 3, 4, 5]);
+    for (let round = 0; round < 12; round++) {
+      const file = scratch.path(`new-${round}.db`);
+      const opened = await Promise.all(Array.from({ length: 6 }, () => scratch.open({ file })));
+      expect(new Set(opened.map(({ log }) => log.description.clusterId)).size).toBe(1);
+      const acks = await Promise.all(opened.map(({ log }) => log.append(EVENTS, [record('a')])));
+      expect(acks.flatMap(({ offsets }) => offsets).sort()).toEqual([0, 1, 2, 3, 4, 5]);
+      await Promise.all(opened.map(({ log }) => log.close()));
+    }
   });
 
   it('[LOG-FILE-CREATE] another file is another log', async () => {

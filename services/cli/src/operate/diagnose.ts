@@ -47,9 +47,10 @@ export function diagnose(facts: DoctorFacts, promises: Promises): Finding[] {
   ];
 }
 
-function logOpens({ opened, kafka }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
+function logOpens({ opened, kafka, differences }: DoctorFacts, { acl, cli }: Diagnosed): Finding {
   if (opened.known) return ok('log-opens', `${opened.value.clusterId}, ${opened.value.partitions} partitions`);
   if (opened.denied) return { code: 'log-opens', level: 'unknown', what: opened.message, fix: acl('Read', 'topic') };
+  const isMissing = differences?.known === true && differences.value.some(({ kind }) => kind === 'create');
   return {
     code: 'log-opens',
     level: 'fail',
@@ -57,7 +58,7 @@ function logOpens({ opened, kafka }: DoctorFacts, { acl, cli }: Diagnosed): Find
     fix:
       kafka === null
         ? `name the file of a log with --log sqlite:<file>; \`${cli('serve')}\` makes one`
-        : cli('topics diff'),
+        : cli(isMissing ? 'topics apply' : 'topics diff'),
   };
 }
 

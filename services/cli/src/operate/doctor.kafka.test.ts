@@ -76,6 +76,7 @@ describe.skipIf(found === null)('doctor on a broker', { timeout: 120_000 }, () =
       const { findings } = JSON.parse(stdout) as { findings: Finding[] };
       expect(findings.find((each) => each.code === 'group')).toMatchObject({ level: 'ok' });
       const apply = `throughline topics apply --log kafka://${fresh.brokers.join(',')}`;
+      expect(findings.find((each) => each.code === 'log-opens')).toMatchObject({ level: 'fail', fix: apply });
       for (const each of findings.filter(({ level }) => level !== 'ok'))
         expect(each, each.code).toMatchObject({ fix: expect.stringMatching(/\S/) as string });
       expect(
