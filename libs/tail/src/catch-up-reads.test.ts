@@ -1,38 +1,48 @@
 import { LogError } from '@throughline/log';
+import type { Log } from '@throughline/log';
 import { requestStream } from '@throughline/protocol';
+import type { Offset } from '@throughline/protocol';
 import { sent } from '@throughline/testkit';
 import { describe, expect, it } from 'vitest';
 import { CatchUpPool } from './catch-up-pool.ts';
 import { CatchUpReads } from './catch-up-reads.ts';
 import type { CatchUpRead } from './catch-up-reads.ts';
-import { createRig, OPEN, spyReads } from './testing/log-rig.ts';
+import { createRig, EVENTS, OPEN, spyReads } from './testing/log-rig.ts';
 import type { ReadCall, Rig } from './testing/log-rig.ts';
 
 interface Setup {
   readonly rig: Rig;
-  readonly reads: CatchUpReads;
   readonly calls: ReadCall[];
   readonly errors: unknown[];
+  readonly doubts: Offset[];
+  readonly reads: CatchUpReads;
+  /** Reads of a log whose answers come from a place that `source` names. */
+  readsFrom(source: () => string): CatchUpReads;
 }
 
 /** Ten records of 100 KB: a read brings two of them. */
 async function setUp(before?: (rig: Rig) => Promise<void> | void): Promise<Setup> {
   const rig = createRig();
   await rig.append(...Array.from({ length: 10 }, () => sent('k', requestStream(1), 'x'.repeat(100_000))));
-  const calls: ReadCall[] = [];
-  const errors: unknown[] = [];
-  const reads = new CatchUpReads({
-    log: spyReads(rig.log, calls, () => before?.(rig)),
-    clock: rig.clock,
-    partition: 0,
-    chunkBytes: 0,
-    pool: new CatchUpPool(4),
-    folded: () => 10,
-    isInDoubt: () => false,
-    onDoubt: () => undefined,
-    onError: (error) => void errors.push(error),
-  });
-  return { rig, reads, calls, errors };
+  const newest = (await rig.log.read(EVENTS, 9)).records[0] ?? null;
+  const [calls, errors, doubts]: [ReadCall[], unknown[], Offset[]] = [[], [], []];
+  const log = spyReads(rig.log, calls, () => before?.(rig));
+  const readsOf = (from: Log): CatchUpReads =>
+    new CatchUpReads({
+      log: from,
+      clock: rig.clock,
+      partition: 0,
+      chunkBytes: 0,
+      pool: new CatchUpPool(4),
+      folded: () => 10,
+      newest: () => newest,
+      isInDoubt: () => false,
+      onDoubt: (seen) => void doubts.push(seen),
+      onError: (error) => void errors.push(error),
+    });
+  const readsFrom = (source: () => string): CatchUpReads =>
+    readsOf({ ...log, read: async (...args) => ({ ...(await log.read(...args)), source: source() }) });
+  return { rig, calls, errors, doubts, reads: readsOf(log), readsFrom };
 }
 
 const told = (read: CatchUpRead): unknown => (read.kind === 'chunk' ? [read.chunk.from, read.chunk.next] : read.kind);
@@ -86,6 +96,24 @@ describe('catch-up reads of a partition', () => {
     const next = reads.read(3, OPEN);
     expect([told(await rig.finish(left)), told(await rig.finish(next))]).toEqual(['stopped', [3, 5]]);
     expect(errors).toEqual([]);
+  });
+
+  it('[TAIL-STEADY] after a failure within a read, what was folded last is read again before an older record is given', async () => {
+    const { rig, doubts, calls, readsFrom } = await setUp();
+    let source = 'leader 1';
+    const reads = readsFrom(() => source);
+    expect(told(await rig.finish(reads.read(0, OPEN)))).toEqual([0, 2]);
+    expect(told(await rig.finish(reads.read(4, OPEN)))).toEqual([4, 6]);
+    expect(calls.map(({ position }) => position)).toEqual([0, 9, 4]);
+    source = 'leader 2';
+    expect(told(await rig.finish(reads.read(2, OPEN)))).toEqual([2, 4]);
+    expect(calls.map(({ position }) => position).slice(3)).toEqual([2, 9]);
+    // It lost its end, and has taken other records since: nothing of it is given.
+    rig.log.controls.truncate(EVENTS, 5);
+    await rig.append(...Array.from({ length: 6 }, () => sent('k', requestStream(1), 'y'.repeat(100_000))));
+    source = 'leader 3';
+    expect(told(await rig.finish(reads.read(6, OPEN)))).toEqual([6, 6]);
+    expect(doubts).toEqual([10]);
   });
 
   it('[TAIL-ROUNDS] after a stop everyone who waits is stopped, and nothing is read', async () => {

@@ -4,10 +4,11 @@
  */
 import { hasLogCode, sleep } from '@throughline/log';
 import type { Clock, Log } from '@throughline/log';
-import type { Offset, Partition } from '@throughline/protocol';
+import type { LogRecord, Offset, Partition } from '@throughline/protocol';
 import { CatchUpChunk, CatchUpChunks } from './catch-up-chunks.ts';
 import { CatchUpOrder } from './catch-up-order.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
+import { isSame } from './steady-reader.ts';
 
 export interface CatchUpReadsOptions {
   readonly log: Log;
@@ -18,9 +19,11 @@ export interface CatchUpReadsOptions {
   readonly pool: CatchUpPool;
   /** The next offset that the tail will fold. */
   folded(): Offset;
+  /** The newest record that it has folded. */
+  newest(): LogRecord | null;
   /** The log is not what was read before, as far as it can be seen: nothing is read from it. */
   isInDoubt(): boolean;
-  /** The log ends before `seen`, which was read. */
+  /** The log ends before `seen`, which was read, or holds another record there. */
   onDoubt(seen: Offset): void;
   onError(error: unknown): void;
 }
@@ -48,6 +51,8 @@ export class CatchUpReads {
   readonly #options: CatchUpReadsOptions;
   readonly #chunks: CatchUpChunks;
   readonly #order = new CatchUpOrder<Waiter>();
+  /** Where answers come from that were found to be of the history that the tail has read. */
+  #source: string | undefined = undefined;
   /** Of the loop that runs while somebody waits. */
   #running: AbortController | null = null;
   #stopped = false;
@@ -139,7 +144,7 @@ export class CatchUpReads {
       const options = { maxBytes: READ_BYTES, waitMs: READ_WAIT_MS, signal };
       const batch = await log.read({ topic: 'events', partition }, from, options);
       const limit = folded();
-      if (isInDoubt() || batch.bounds.end < seen) {
+      if (isInDoubt() || batch.bounds.end < seen || !(await this.#isOfHistory(batch.source, signal))) {
         // It ends before what was read: what it holds now may have taken the place of that.
         onDoubt(seen);
         return null;
@@ -153,5 +158,22 @@ export class CatchUpReads {
       if (start !== undefined && from < start) return { kind: 'gap', start, end: end ?? start };
       throw error;
     }
+  }
+
+  /** Whether an answer from `source` is of the history that the tail has read: told by the newest record of that. */
+  async #isOfHistory(source: string | undefined, signal: AbortSignal): Promise<boolean> {
+    const { log, partition, newest } = this.#options;
+    const last = newest();
+    if (source === this.#source || last === null) return true;
+    try {
+      const again = await log.read({ topic: 'events', partition }, last.offset, { maxBytes: 1, signal });
+      // Where that came from yet another place nothing is said of the answer.
+      if (again.source !== source || !isSame(again.records[0], last)) return false;
+    } catch (error) {
+      // With what was read last gone there is nothing to compare with, and nothing below it is held either.
+      if (!hasLogCode(error, 'OFFSET_OUT_OF_RANGE') || last.offset >= (error.details.start ?? 0)) throw error;
+    }
+    this.#source = source;
+    return true;
   }
 }

@@ -81,6 +81,7 @@ export class PartitionTail {
       chunkBytes,
       pool,
       folded: () => this.position(),
+      newest: () => this.last(),
       isInDoubt: () => this.isInDoubt(),
       onDoubt: (seen) => options.guard?.suspect(epoch, { topic: 'events', partition }, seen),
       onError: (error) => options.onError?.(error, { topic: 'events', partition: options.partition }),

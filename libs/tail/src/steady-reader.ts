@@ -1,7 +1,7 @@
 /**
  * Reads a partition onwards, and trusts its own position only as long as nothing can have happened behind its back: after
- * a failure, a change of where its answers come from, or a long sleep it first reads again what it had read last. A topic that was made anew answers an old position
- * with other records and no error. SPEC: TAIL-STEADY.
+ * a failure, a change of where its answers come from, or a long sleep it first reads again what it had read last. A topic
+ * that was made anew answers an old position with other records and no error. SPEC: TAIL-STEADY.
  */
 import { hasLogCode } from '@throughline/log';
 import type { Clock, Log, PartitionRef, ReadBatch } from '@throughline/log';
@@ -83,6 +83,7 @@ export class SteadyReader {
   }
 }
 
-function isSame(one: LogRecord | undefined, other: LogRecord): boolean {
+/** The same record of the same history. */
+export function isSame(one: LogRecord | undefined, other: LogRecord): boolean {
   return one?.offset === other.offset && anchorChecksum(one) === anchorChecksum(other);
 }
