@@ -1,7 +1,7 @@
 /** Tokens and secrets: from the options that name or hold them to what the gateway takes. */
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { contentLines, parseSecrets, parseTokens } from './auth-tokens.ts';
+import { readTextFile } from './read-text-file.ts';
 import type { Fault } from './faults.ts';
 import { fileProblem } from './file-problem.ts';
 import type { Layer } from './layers.ts';
@@ -54,7 +54,7 @@ export function readNamedFile(
   const file = options[name];
   if (file === undefined) return undefined;
   try {
-    return readFileSync(path.resolve(cwd, file), 'utf8');
+    return readTextFile(path.resolve(cwd, file));
   } catch (error) {
     pushProblems(name, [fileProblem(error)], layer, faults);
     return undefined;

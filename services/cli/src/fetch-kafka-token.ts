@@ -1,8 +1,8 @@
 /** Tokens for OAUTHBEARER: of a file read anew for each login, of a token endpoint kept for most of their life. */
-import { readFile } from 'node:fs/promises';
 import { systemClock } from '@throughline/log';
 import { z } from 'zod';
 import { StartError } from './faults.ts';
+import { readTextFile } from './read-text-file.ts';
 import { fileProblem } from './file-problem.ts';
 import type { TokenSource } from './settings.ts';
 import { createTokenCache } from './token-cache.ts';
@@ -22,7 +22,7 @@ const caches = new WeakMap<Endpoint, () => Promise<string>>();
 
 /** Errors: {@link StartError}, which names what to check and never the token. */
 export async function fetchKafkaToken(source: TokenSource): Promise<string> {
-  if (source.kind === 'file') return await readToken(source.file);
+  if (source.kind === 'file') return readToken(source.file);
   const cached = caches.get(source) ?? createTokenCache(() => askEndpoint(source), systemClock);
   caches.set(source, cached);
   return await cached();
@@ -56,10 +56,10 @@ async function askEndpoint(source: Endpoint): Promise<FetchedToken> {
   );
 }
 
-async function readToken(file: string): Promise<string> {
+function readToken(file: string): string {
   let token: string;
   try {
-    token = (await readFile(file, 'utf8')).trim();
+    token = readTextFile(file).trim();
   } catch (error) {
     throw new StartError(`The file of --kafka-token-file cannot be used: ${fileProblem(error)}.`, error);
   }

@@ -1,11 +1,11 @@
 /** Reads every layer and makes the settings of them, or throws one error that names all faults. */
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { GatewayConfigSchema } from '@throughline/gateway/config';
 import type { LogLevel } from '@throughline/telemetry/pino';
 import { WorkerConfigSchema } from '@throughline/worker/config';
 import type { z } from 'zod';
 import { readSecrets, readTokens } from './access-files.ts';
+import { readTextFile } from './read-text-file.ts';
 import { checkExposure, checkSecrets, checkTogether } from './check-settings.ts';
 import { ConfigError } from './faults.ts';
 import type { Fault } from './faults.ts';
@@ -129,7 +129,7 @@ function findConfigFile(named: string | undefined, cwd: string, faults: Fault[])
   const file = path.resolve(cwd, name);
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readTextFile(file);
   } catch (error) {
     if (named !== undefined || errorCode(error) !== 'ENOENT')
       faults.push({ where: `--config ${JSON.stringify(name)}`, problem: `${fileProblem(error)}.` });

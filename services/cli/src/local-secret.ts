@@ -2,10 +2,11 @@
  * The signing secret of a trial on a broker of this machine: a file beside the other data, made on first start. A real
  * cluster gets it from its configuration instead, since gateways on other machines must have the same.
  */
-import { existsSync, linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { contentLines, makeSecret, parseSecrets } from './auth-tokens.ts';
+import { readTextFile } from './read-text-file.ts';
 import { StartError } from './faults.ts';
 import { errorCode, fileProblem } from './file-problem.ts';
 
@@ -19,7 +20,7 @@ export function readLocalSecret(file: string): readonly Uint8Array[] {
   }
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readTextFile(file);
   } catch (error) {
     throw new StartError(`The file of the secret, ${file}, cannot be read: ${fileProblem(error)}.`, error);
   }

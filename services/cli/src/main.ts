@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
-import { errorStack } from '@throughline/log';
+import { errorStack, errorText } from '@throughline/log';
 import { DEMO_MODULE } from './demo-module.ts';
 import { run } from './run.ts';
 
@@ -13,15 +13,13 @@ interface Manifest {
 // Found from src/ and from dist/ alike.
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as Manifest;
 
-/** A reader that has gone (`throughline serve | head -1`) is no reason to die. */
-function ignoreClosedPipe(stream: NodeJS.WriteStream): void {
-  stream.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
-}
-
-ignoreClosedPipe(process.stdout);
-ignoreClosedPipe(process.stderr);
+/** Why stdout could not be written. A reader that has gone (`throughline serve | head -1`) is no failure. */
+let lostOutput: string | null = null;
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') lostOutput = errorText(error);
+});
+// Log lines that cannot be written, on a disk that is full for instance, are lost; what they tell of goes on.
+process.stderr.on('error', () => undefined);
 
 const out = (line: string): void => {
   process.stdout.write(line);
@@ -40,6 +38,18 @@ const flushed = async (): Promise<void> => {
       .once('error', () => resolve());
   });
 };
+
+/** The exit code of a command whose purpose is what it prints. */
+const afterOutput = async (code: number): Promise<number> => {
+  await flushed();
+  // A failed write is told in a turn of its own.
+  await new Promise(setImmediate);
+  if (lostOutput === null) return code;
+  err(`throughline: the output cannot be written: ${lostOutput}\n`);
+  return code === 0 ? 1 : code;
+};
+
+let isRole = false;
 
 const onSignals = (onSignal: (signal: NodeJS.Signals) => void): (() => void) => {
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
@@ -68,6 +78,7 @@ run({
     });
   },
   async runRole(role, settings) {
+    isRole = true;
     // Loaded when needed: help and configuration commands answer without the weight of the servers.
     const [{ runRole }, { realParts }] = await Promise.all([import('./run-role.ts'), import('./real-parts.ts')]);
     return await runRole(role, settings, realParts, {
@@ -79,7 +90,7 @@ run({
   },
 }).then(
   // Not by itself: a server's module may have left timers or sockets behind.
-  (code) => process.exit(code),
+  async (code) => process.exit(isRole ? code : await afterOutput(code)),
   (error: unknown) => {
     err(`throughline: unexpected failure: ${errorStack(error)}\n`);
     process.exit(1);

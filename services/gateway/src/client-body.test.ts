@@ -96,12 +96,27 @@ describe('bodies', () => {
     );
   });
 
-  it('[GW-BODY] a value nested a million deep is taken as it is, or refused, without a fault of ours', () => {
-    const deep = `${'['.repeat(1_000_000)}${']'.repeat(1_000_000)}`;
-    const message = `{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":\n${deep}}}`;
-    expect(textsOf(message)[0]).toHaveLength(message.length);
-    expect(textsOf(`[${message}]`)[0]).toHaveLength(message.length);
-    expect(refusalOf(deep)).toMatchObject({ code: 'INVALID_REQUEST' });
+  it.each(['[', '{"a":'])(
+    '[GW-DEPTH] %s in each other: 512 levels are taken, one more is refused, a million soon',
+    (open) => {
+      const close = open === '[' ? ']' : '}';
+      // The message and its params are two of them.
+      const nested = (levels: number): string =>
+        `{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":${open.repeat(levels - 2)}1${close.repeat(levels - 2)}}}`;
+      expect(parse(nested(512)).messages).toHaveLength(1);
+      const refusal = { code: 'INVALID_REQUEST', message: 'The body is nested deeper than 512 levels' };
+      expect(refusalOf(nested(513))).toMatchObject(refusal);
+      expect(refusalOf(nested(1_000_000))).toMatchObject(refusal);
+    },
+  );
+
+  it('[GW-DEPTH] brackets in texts, and many next to each other, are no depth', () => {
+    const text = JSON.stringify({
+      jsonrpc: '2.0',
+      method: 'm',
+      params: { x: '[{\\"['.repeat(1000) + '\\', y: Array(2000).fill([{}]) },
+    });
+    expect(parse(text).messages).toHaveLength(1);
   });
 
   it('[GW-VERSION] a request of the era without sessions is told which revisions are served, in its own terms', () => {

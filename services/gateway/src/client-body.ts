@@ -2,6 +2,7 @@
 import { classifyMessage, findClientFault, LEGACY_VERSIONS } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
+import { isDeeperThan } from './json-depth.ts';
 
 export interface ClientBody {
   readonly messages: readonly Classified[];
@@ -11,12 +12,15 @@ export interface ClientBody {
 }
 
 const MAX_BATCH = 100;
+/** Levels of arrays and objects in each other. */
+const MAX_DEPTH = 512;
 /** Bytes that are no UTF-8 are refused, not altered. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const MODERN_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 
 /** Refusals: `MALFORMED_JSON`, `INVALID_REQUEST` (the message names the fault), `ERA_UNSUPPORTED`. */
 export function parseClientBody(body: Uint8Array): ClientBody {
+  if (isDeeperThan(body, MAX_DEPTH)) refuse('INVALID_REQUEST', `The body is nested deeper than ${MAX_DEPTH} levels`);
   let value: unknown;
   try {
     value = JSON.parse(UTF8.decode(body));

@@ -13,13 +13,18 @@ import { runOwners } from './owners.ts';
 import { runTail } from './tail.ts';
 import { runTopics } from './topics.ts';
 
+/** Exit code after Ctrl-C. */
+export const INTERRUPTED = 130;
+
 /** Resolves with the exit code: 1 if something failed, which is said on stderr; else as the command says. */
 export async function runOperation(operation: Operation, settings: Settings, self: OperatorProcess): Promise<number> {
   try {
-    return await dispatch(operation, settings, self);
+    const code = await dispatch(operation, settings, self);
+    // A failure that a command tells as a finding may be the interruption itself.
+    return self.signal.aborted && code !== 0 ? INTERRUPTED : code;
   } catch (error) {
     // Ctrl-C: what fails then is what was under way.
-    if (self.signal.aborted) return 130;
+    if (self.signal.aborted) return INTERRUPTED;
     // What the log says is about this command, not about opening it.
     const advise: Advise = (name) => suggestCommand(settings, name);
     self.err(
