@@ -17,7 +17,7 @@ const NOT_FOUND = 'No such session; start a new one with initialize';
 
 /**
  * Refusals: `SESSION_REQUIRED` without the header, `SESSION_NOT_FOUND` if the id was not signed here for this principal
- * and server, or is past its maximum life, `LOG_UNAVAILABLE`. Whether an ended session matters is the caller's question.
+ * and server, or is past its maximum life, `LOG_UNAVAILABLE` (also if its partition was added since this gateway started). Whether an ended session matters is the caller's question.
  */
 export async function checkSession(
   context: GatewayContext,
@@ -31,11 +31,14 @@ export async function checkSession(
       `The header ${HTTP_HEADER.sessionId} is needed; it comes with the answer to initialize`,
     );
   const id = verifySessionId(text, { principal, server: request.server }, context.config.secrets);
-  if (id === null || id.partition >= context.log.description.partitions) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
+  if (id === null) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   if (context.clock.wallMs() - id.createdMs > context.config.maxLifeMs) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   const session = { text, id, principal, server: request.server };
   await learnEpoch(context, id.epoch, request.signal);
   if (id.epoch !== context.current().epoch) return { session, state: 'former-epoch' };
+  // A living session of a partition that came later: others serve it, and to deny it would end it for its client.
+  if (id.partition >= context.log.description.partitions)
+    return refuse('LOG_UNAVAILABLE', 'This gateway started before partitions were added, and must be started again');
   return { session, state: context.directory.hasEnded(id.partition, id.key) ? 'ended' : 'lives' };
 }
 

@@ -34,7 +34,6 @@ describe('session ids', () => {
     ['signed with another secret', () => sign({}, OTHER_SECRET)],
     ['of another principal', () => sign({}, SECRET, 'mallory')],
     ['of another server', () => sign({}, SECRET, 'anonymous', 'other')],
-    ['of a partition that does not exist', () => sign({ partition: 1 })],
     ['of a former epoch', () => sign({ epoch: OTHER_EPOCH })],
     ['with a changed character', () => sign({}).replace('AAAA', 'AAAB')],
     ['cut off', () => sign({}).slice(0, -1)],
@@ -57,6 +56,10 @@ describe('session ids', () => {
     expect(await statusOf(session, brief)).toBe(200);
     await rig.time.advance(1);
     expect(await statusOf(session, brief)).toBe(404);
+  });
+
+  it('[GW-SESSION] of a partition that was added after the gateway started is not denied: 503, and others serve it', async () => {
+    expect(await statusOf(sign({ partition: 1 }))).toBe(503);
   });
 
   it('[GW-SESSION] the first secret signs and every secret verifies, so that secrets can be rotated', async () => {

@@ -40,7 +40,7 @@ export async function runTail(request: TailRequest, settings: Settings, self: Op
     let left = request.count ?? Infinity;
     const print = async (ref: PartitionRef, records: readonly LogRecord[]): Promise<void> => {
       for (const record of records) {
-        if (left <= 0) return;
+        if (left <= 0) break;
         if (!isWanted(record, request.session)) continue;
         const shown = showRecord(record, topicText(settings.log, ref.topic), ref.partition, request.payload);
         self.out(request.json ? `${JSON.stringify(hideSecret(shown))}\n` : renderLine(hideSecret(shown)));

@@ -68,8 +68,12 @@ export function renderChanges(changes: readonly TopicChange[], action: 'apply' |
   const summary = isApplied
     ? `${done} done, ${refused} refused.`
     : `${done} to do with \`${apply}\`, ${refused} that it would refuse.`;
-  return `${lines.join('\n')}\n${summary}\n`;
+  const isGrown = isApplied && changes.some(({ kind }) => kind === 'add-partitions');
+  return `${lines.join('\n')}\n${summary}\n${isGrown ? GROWN : ''}`;
 }
+
+const GROWN =
+  'Gateways and workers know the partitions of their start: start all of them again, workers first, so that the new ones are used.\n';
 
 export function renderTopics(topics: readonly ShownTopic[], apply: string): string {
   const header = ['TOPIC', 'PARTITIONS', 'REPLICAS', 'IN SYNC', 'MIN IN SYNC', 'CLEANUP', 'RETENTION', 'MAX MESSAGE'];

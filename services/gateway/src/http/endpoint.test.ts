@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
+import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { noMetrics } from '@throughline/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -196,6 +197,19 @@ describe('bodies', () => {
     expect(chunked.status).toBe(413);
     expect((await small.backend.inbound()).length).toBe(before);
     await small.stop();
+  });
+
+  it('[GW-LIMIT] a body that announces more is refused at once, not when it has come', async () => {
+    const { hostname, port } = new URL(rig.url);
+    const socket = connect(Number(port), hostname);
+    try {
+      const head = Object.entries({ ...HEADERS, host: `${hostname}:${port}`, 'content-length': '99000000000' });
+      socket.write(`POST /mcp HTTP/1.1\r\n${head.map(([name, value]) => `${name}: ${value}\r\n`).join('')}\r\n{`);
+      const [answer] = (await once(socket, 'data', { signal: AbortSignal.timeout(20_000) })) as [Buffer];
+      expect(answer.toString()).toMatch(/^HTTP\/1\.1 413 /);
+    } finally {
+      socket.destroy();
+    }
   });
 
   it('[GW-LIMIT] a compressed body is 415', async () => {

@@ -78,6 +78,8 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
       next();
       return;
     }
+    // Said at once: whoever reads the body would wait for its end first.
+    if (Number(request.headers['content-length']) > config.maxBodyBytes) throw new RefusedError(tooLarge(config));
     const release = budget.take(announcedBytes(request, config.maxBodyBytes));
     if (release === null)
       throw new RefusedError({ code: 'CAPACITY', message: 'This gateway reads as many bodies as it may' });
@@ -165,12 +167,15 @@ const FAILED: Refusal = { code: 'INTERNAL', message: 'The gateway failed on this
 function refusalOf(error: unknown, config: GatewayConfig): Refusal {
   if (error instanceof RefusedError) return error.refusal;
   const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : 500;
-  if (status === 413)
-    return { code: 'BODY_TOO_LARGE', message: `The body is larger than ${config.maxBodyBytes} bytes` };
+  if (status === 413) return tooLarge(config);
   if (status === 415) return { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Compressed bodies are not served' };
   if (typeof status === 'number' && status >= 400 && status < 500)
     return { code: 'INVALID_REQUEST', message: 'The HTTP request could not be read' };
   return FAILED;
+}
+
+function tooLarge({ maxBodyBytes }: GatewayConfig): Refusal {
+  return { code: 'BODY_TOO_LARGE', message: `The body is larger than ${maxBodyBytes} bytes` };
 }
 
 function preflight(request: Request, response: Response, next: NextFunction): void {
