@@ -48,7 +48,7 @@ async function measureGateway(): Promise<number> {
 }
 
 async function measureExpress(): Promise<number> {
-  await using peer = await startPeer('express-sse', COLLECTING.split(' '));
+  await using peer = await startPeer('express-sse', [], COLLECTING.split(' '));
   const open = async (isKept: boolean): Promise<void> => {
     await eachOf(Array.from({ length: CONNECTIONS }), SETUP_WIDTH, async () => {
       const stream = await openBareStream(peer.line, () => undefined);

@@ -14,9 +14,13 @@ export interface Peer extends AsyncDisposable {
 const READY_MS = 30_000;
 
 /** `name` is a file of `benchmarks/peers` without `.ts`. */
-export async function startPeer(name: string, nodeArgs: readonly string[] = []): Promise<Peer> {
+export async function startPeer(
+  name: string,
+  args: readonly string[] = [],
+  nodeArgs: readonly string[] = [],
+): Promise<Peer> {
   const file = fileURLToPath(new URL(`../peers/${name}.ts`, import.meta.url));
-  const child = spawn(process.execPath, ['--conditions=@throughline/source', ...nodeArgs, file], {
+  const child = spawn(process.execPath, ['--conditions=@throughline/source', ...nodeArgs, file, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const gone = once(child, 'exit');
