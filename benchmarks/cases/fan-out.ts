@@ -1,6 +1,7 @@
 /** What a message costs, from `send` in the server to the client's socket, and what its delivery alone costs. */
 import { Agent, request } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { bareEvent } from '../lib/bare-event.ts';
 import { openBareStream } from '../lib/bare-stream.ts';
 import { Caller, eachOf, openSessions } from '../lib/caller.ts';
 import type { Stream } from '../lib/caller.ts';
@@ -17,6 +18,7 @@ const EVENTS = 10;
 const SETUP_WIDTH = 64;
 /** What opening the calls left to do. */
 const SETTLE_MS = 2000;
+const ARRIVAL_MS = 60_000;
 
 export const costOfMessage: BenchCase = {
   name: 'CPU a message',
@@ -100,7 +102,7 @@ async function measureExpress(): Promise<number> {
     );
   });
   const before = cpuMs(peer.pid);
-  const expected = bytes + CONNECTIONS * EVENTS * 296;
+  const expected = bytes + CONNECTIONS * EVENTS * bareEvent(1).length;
   await new Promise<void>((resolve, reject) => {
     const sent = request(`${peer.line}/send/${EVENTS}`, { method: 'POST' }, (response) => {
       response.resume().on('end', () => resolve());
@@ -108,7 +110,11 @@ async function measureExpress(): Promise<number> {
     sent.on('error', reject);
     sent.end();
   });
-  while (bytes < expected) await new Promise((resolve) => setTimeout(resolve, 10));
+  const until = performance.now() + ARRIVAL_MS;
+  while (bytes < expected) {
+    if (performance.now() > until) throw new Error(`${bytes} of ${expected} bytes came`);
+    await pause(10);
+  }
   const spent = cpuMs(peer.pid) - before;
   for (const socket of sockets) socket.destroy();
   return (spent * 1000) / (CONNECTIONS * EVENTS);

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { setImmediate as breathe } from 'node:timers/promises';
 import express from 'express';
 import type { Response } from 'express';
+import { bareEvent } from '../lib/bare-event.ts';
 
-const DATA = 'x'.repeat(240);
 const open = new Set<Response>();
 const app = express();
 app.get('/sse', (request, response) => {
@@ -18,7 +18,7 @@ app.get('/sse', (request, response) => {
 });
 app.post('/send/:count', async (request, response) => {
   for (let round = 1; round <= Number(request.params.count); round += 1) {
-    for (const each of open) each.write(`id: ${String(round).padStart(40, '0')}\ndata: ${DATA}\n\n`);
+    for (const each of open) each.write(bareEvent(round));
     await breathe();
   }
   response.end('sent');
