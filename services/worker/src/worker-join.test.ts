@@ -95,4 +95,22 @@ describe('a partition that goes to a worker that joins', () => {
     expect(bench.session('k').endReason).toBe('owner-lost');
     expect(first.worker.owned()).toEqual([]);
   });
+
+  it('[WRK-RESTORE] gives the calls of a terminate server that finish in time their result, and runs nothing of the others once more', async () => {
+    await start({ onOwnerLoss: 'terminate' });
+    const brief = await bench.call('k', 1, 'lookup', { ms: 1000, token: 'brief' });
+    const long = await bench.call('k', 2, 'lookup', { ms: 60_000, token: 'long' });
+    await bench.until(() => bench.runs.length === 2);
+    const moving = move();
+    await bench.time.advance(100);
+    const late = await bench.call('k', 3, 'effect', { token: 'late' });
+    const lateLook = await bench.call('k', 4, 'lookup', { token: 'late look' });
+    await moving;
+    expect(textOf((await bench.ended(brief)).messages[0])).toMatch(/brief$/);
+    expect(errorOf((await bench.ended(long)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(errorOf((await bench.ended(late)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: false });
+    // Of a tool that changes nothing the log does not say whether it had begun: docs/adr/0003.
+    expect(errorOf((await bench.ended(lateLook)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(runs()).toEqual(['worker-1 brief', 'worker-1 long']);
+  });
 });
