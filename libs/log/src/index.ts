@@ -1,6 +1,7 @@
 export { ackWithin } from './ack-within.ts';
 export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
+export { anchorOf } from './continuity.ts';
 export { errorStack, errorText, hasLogCode, LogError } from './errors.ts';
 export type { LogErrorCode, LogErrorDetails } from './errors.ts';
 export { DEAD_LETTER, META, WORKER_GROUP } from './port.ts';

@@ -66,7 +66,9 @@ export class CatchUpReads {
     return this.#chunks.bytes();
   }
 
-  /** What the log holds from `position` on. A failure is told and gives an empty chunk. Waits at most `waitMs`. */
+  /** What the log holds from `position` on. A failure is told and gives an empty chunk. Waits at most `waitMs`, if it is given. */
+  read(position: Offset, signal: AbortSignal): Promise<Exclude<CatchUpRead, { readonly kind: 'late' }>>;
+  read(position: Offset, signal: AbortSignal, waitMs: number): Promise<CatchUpRead>;
   read(position: Offset, signal: AbortSignal, waitMs = Infinity): Promise<CatchUpRead> {
     if (this.#stopped || signal.aborted) return Promise.resolve({ kind: 'stopped' });
     // What another reader brought is as good as the log, while that is not in doubt.

@@ -7,11 +7,12 @@
  */
 import { compareWithMark, joinMarks, provesBreak, worstFinding } from '@throughline/history';
 import type { MarkFinding } from '@throughline/history';
-import { abortable, deadline, errorText, LogError, META, sleep } from '@throughline/log';
+import { abortable, anchorOf, deadline, errorText, LogError, META, sleep } from '@throughline/log';
 import type { Appended, Clock, Log, PartitionRef, Random, ViewFinding } from '@throughline/log';
-import { anchorChecksum, INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
+import { INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
 import type { Epoch, HistoryMark, LogRecord, Offset, Partition, RecordInput, Topic } from '@throughline/protocol';
 import type { Meta } from './meta.ts';
+import { partitionName } from './partition-name.ts';
 
 export interface HistoryGuardOptions {
   readonly log: Log;
@@ -105,10 +106,10 @@ export class HistoryGuard {
   }
 
   #ownMark(of: GuardedRef): HistoryMark | null {
-    const known = this.#known.get(nameOf(of));
+    const known = this.#known.get(partitionName(of));
     if (known === undefined) return null;
     const { end, last } = known;
-    return { end, anchor: last === null ? null : { offset: last.offset, check: anchorChecksum(last) } };
+    return { end, anchor: last === null ? null : anchorOf(last) };
   }
 
   /** `Log.append`, judged when its ack comes, however late. Errors: those of `Log.append`; `LOG_UNAVAILABLE` if its ack is proof, or there was proof before. */
@@ -164,8 +165,8 @@ export class HistoryGuard {
     const { topic, partition } = of;
     const { logger, onCount } = this.#options;
     const isUnclear = finding === 'doubt' || finding === 'lost';
-    if (isUnclear) this.#unclear.add(nameOf(of));
-    else this.#unclear.delete(nameOf(of));
+    if (isUnclear) this.#unclear.add(partitionName(of));
+    else this.#unclear.delete(partitionName(of));
     switch (finding) {
       case 'doubt':
         onCount?.('suspected', topic);
@@ -341,18 +342,14 @@ export class HistoryGuard {
   }
 
   #endOf(of: GuardedRef): Offset {
-    const known = this.#known.get(nameOf(of))?.end ?? 0;
+    const known = this.#known.get(partitionName(of))?.end ?? 0;
     return Math.max(known, this.#options.meta.mark(this.#epoch, of)?.end ?? 0);
   }
 
   #knownOf(of: GuardedRef): Known {
-    const name = nameOf(of);
+    const name = partitionName(of);
     const known = this.#known.get(name) ?? { end: 0, last: null };
     this.#known.set(name, known);
     return known;
   }
-}
-
-function nameOf({ topic, partition }: PartitionRef): string {
-  return `${topic}/${partition}`;
 }

@@ -84,7 +84,7 @@ export class PartitionTail {
       newest: () => this.last(),
       isInDoubt: () => this.isInDoubt(),
       onDoubt: (seen) => options.guard?.suspect(epoch, { topic: 'events', partition }, seen),
-      onError: (error) => options.onError?.(error, { topic: 'events', partition: options.partition }),
+      onError: (error) => options.onError?.(error, { topic: 'events', partition }),
     });
     this.#cache = new HotCache(options.cacheBytes - chunkBytes, options.hint()?.offset ?? 0);
     this.#reader = new PartitionReader({
@@ -262,7 +262,6 @@ export class SessionCursor {
         return record === null ? { kind: 'nothing-yet' } : { kind: 'record', record };
       }
       const read = await tail.catchUp.read(from, signal);
-      if (read.kind === 'late') continue;
       if (read.kind !== 'chunk') return read;
       const { chunk } = read;
       const record = chunk.firstAt(from);

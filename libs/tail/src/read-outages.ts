@@ -4,6 +4,7 @@
  */
 import { errorText, LogError } from '@throughline/log';
 import type { Clock, PartitionRef } from '@throughline/log';
+import { partitionName } from './partition-name.ts';
 
 export interface ReadOutagesOptions {
   readonly clock: Clock;
@@ -39,26 +40,26 @@ export class ReadOutages {
     const code = error instanceof LogError ? error.code : 'unknown';
     onFailure?.(code);
     const now = clock.monoMs();
-    const outage = this.#outages.get(nameOf(of));
+    const outage = this.#outages.get(partitionName(of));
     if (outage !== undefined) {
       outage.lastMs = now;
       outage.answeredMs = null;
       return;
     }
-    this.#outages.set(nameOf(of), { sinceMs: now, lastMs: now, answeredMs: null });
+    this.#outages.set(partitionName(of), { sinceMs: now, lastMs: now, answeredMs: null });
     const { topic, partition } = of;
     logger.warn('log read failed; trying until it answers', { topic, partition, code, error: errorText(error) });
   };
 
   /** A read was answered. Called for every one. */
   readonly onAnswer = (of: PartitionRef): void => {
-    const outage = this.#outages.get(nameOf(of));
+    const outage = this.#outages.get(partitionName(of));
     if (outage === undefined) return;
     const { clock, logger } = this.#options;
     const now = clock.monoMs();
     outage.answeredMs ??= now;
     if (now - outage.lastMs < QUIET_MS) return;
-    this.#outages.delete(nameOf(of));
+    this.#outages.delete(partitionName(of));
     const { topic, partition } = of;
     logger.info('the log answers again', {
       topic,
@@ -66,8 +67,4 @@ export class ReadOutages {
       lastedMs: Math.round(outage.answeredMs - outage.sinceMs),
     });
   };
-}
-
-function nameOf({ topic, partition }: PartitionRef): string {
-  return `${topic}/${partition}`;
 }

@@ -14,6 +14,7 @@ export {
   streamEnded,
 } from './event-script.ts';
 export type { MessageOptions } from './event-script.ts';
+export { headerOf } from './header-of.ts';
 export { createSeededRandom } from './seeded-random.ts';
 export type { SeededRandom } from './seeded-random.ts';
 export { createVirtualTime } from './virtual-clock.ts';

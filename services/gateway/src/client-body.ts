@@ -2,7 +2,7 @@
 import { classifyMessage, findClientFault, LEGACY_VERSIONS } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
-import { isDeeperThan } from './json-depth.ts';
+import { eachToken, isDeeperThan } from './json-tokens.ts';
 
 export interface ClientBody {
   readonly messages: readonly Classified[];
@@ -54,9 +54,6 @@ export function parseClientBody(body: Uint8Array): ClientBody {
 }
 
 const [LF, CR, SPACE, TAB] = [0x0a, 0x0d, 0x20, 0x09];
-const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
-const OPENING = new Set([0x5b, 0x7b]);
-const CLOSING = new Set([0x5d, 0x7d]);
 
 /** Line ends in JSON stand between tokens only, so a space means the same. */
 function onOneLine(json: Uint8Array): Uint8Array {
@@ -67,22 +64,13 @@ function onOneLine(json: Uint8Array): Uint8Array {
 /** The elements of a JSON array, as they stand in its text, which must be valid and on one line. */
 function splitArray(json: Uint8Array): Uint8Array[] {
   const elements: Uint8Array[] = [];
-  let depth = 0;
-  let isString = false;
   let start = 0;
-  for (let at = 0; at < json.length; at++) {
-    const byte = json[at] ?? 0;
-    if (isString) {
-      if (byte === BACKSLASH) at++;
-      else if (byte === QUOTE) isString = false;
-    } else if (byte === QUOTE) isString = true;
-    else if (OPENING.has(byte)) {
-      if (++depth === 1) start = at + 1;
-    } else if (byte === COMMA && depth === 1) {
-      elements.push(trimmed(json.subarray(start, at)));
-      start = at + 1;
-    } else if (CLOSING.has(byte) && --depth === 0) elements.push(trimmed(json.subarray(start, at)));
-  }
+  eachToken(json, (kind, at, depth) => {
+    if (depth !== 1) return true;
+    if (kind !== 'open') elements.push(trimmed(json.subarray(start, at)));
+    start = at + 1;
+    return true;
+  });
   return elements;
 }
 

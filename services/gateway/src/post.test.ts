@@ -1,7 +1,7 @@
 import { formatStreamLabel } from '@throughline/protocol';
-import { sessionEnded } from '@throughline/testkit';
+import { sessionEnded, headerOf } from '@throughline/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { headerOf, keyOf, messageOf, progress, result } from './testing/backend.ts';
+import { keyOf, messageOf, progress, result } from './testing/backend.ts';
 import { call, createRig, initialize } from './testing/core-rig.ts';
 import type { Peer, Rig } from './testing/core-rig.ts';
 import { cursorOf } from './testing/sse-reading.ts';

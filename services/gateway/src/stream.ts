@@ -153,8 +153,8 @@ export class SseStream implements Connection {
     let result = first;
     for (;;) {
       // Whatever its former owners said of it comes first.
-      const lostSince = this.#lostSince();
-      if (result === undefined && lostSince !== null && cursor.position() >= lostSince) return this.#failLost();
+      const lostSince = result === undefined ? this.#lostSince() : null;
+      if (lostSince !== null && cursor.position() >= lostSince) return this.#failLost();
       result ??= await cursor.next(this.#stop.signal, this.#silenceLeftMs());
       let go: boolean;
       switch (result.kind) {
@@ -270,10 +270,10 @@ export class SseStream implements Connection {
 
   /** Until something must be said though nothing has happened. */
   #silenceLeftMs(): number {
+    if (this.#buffer !== '') return GATHER_MS;
     const { clock, config } = this.#context;
     const keepAliveAtMs = this.#lastWriteMs + config.keepAliveMs;
     const refreshAtMs = canPrime(this.#options.version) ? this.#lastIdMs + config.refreshMs : Infinity;
-    if (this.#buffer !== '') return GATHER_MS;
     return Math.max(0, Math.min(keepAliveAtMs, refreshAtMs) - clock.monoMs());
   }
 

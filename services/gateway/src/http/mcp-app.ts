@@ -78,9 +78,10 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
       next();
       return;
     }
+    const bytes = announcedBytes(request) ?? config.maxBodyBytes;
     // Said at once: whoever reads the body would wait for its end first.
-    if (Number(request.headers['content-length']) > config.maxBodyBytes) throw new RefusedError(tooLarge(config));
-    const release = budget.take(announcedBytes(request, config.maxBodyBytes));
+    if (bytes > config.maxBodyBytes) throw new RefusedError(tooLarge(config));
+    const release = budget.take(bytes);
     if (release === null)
       throw new RefusedError({ code: 'CAPACITY', message: 'This gateway reads as many bodies as it may' });
     response.on('close', release);
@@ -191,10 +192,10 @@ function preflight(request: Request, response: Response, next: NextFunction): vo
   response.writeHead(204).end();
 }
 
-/** The bytes that a body may take: what its length says, or the most that is read. */
-function announcedBytes(request: Request, maxBytes: number): number {
-  const length = Number(request.headers['content-length'] ?? maxBytes);
-  return Number.isSafeInteger(length) && length >= 0 ? Math.min(length, maxBytes) : maxBytes;
+/** The bytes of a body that says how long it is. */
+function announcedBytes(request: Request): number | null {
+  const length = Number(request.headers['content-length'] ?? NaN);
+  return length >= 0 ? length : null;
 }
 
 function headerValue(request: Request, name: string): string | undefined {

@@ -63,11 +63,6 @@ export function keyOf(session: string): SessionId {
   return parsed.id;
 }
 
-export function headerOf(record: LogRecord, name: string): string | undefined {
-  const value = record.headers.find(([known]) => known === name)?.[1];
-  return value === undefined ? undefined : decodeText(value);
-}
-
 export function result(id: JsonRpcId, value: unknown = {}): Readonly<Record<string, unknown>> {
   return { jsonrpc: '2.0', id, result: value };
 }
