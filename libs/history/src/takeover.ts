@@ -12,11 +12,14 @@ export interface TakeoverFacts {
   readonly cancelled: boolean;
   /** The session can go on here (restored, or new). If not, whatever is open fails. */
   readonly sessionLives: boolean;
+  /** All that was said on its stream was said by it: it is no member of a batch, whose members share one. */
+  readonly hasOwnStream: boolean;
 }
 
 export type TakeoverAction =
   | { readonly do: 'nothing' }
-  | { readonly do: 'dispatch'; readonly attempt: number }
+  /** `withMemory`: something was said on its stream, which must not be said again. */
+  | { readonly do: 'dispatch'; readonly attempt: number; readonly withMemory: boolean }
   /** Ends the stream without a message: the client has cancelled. */
   | { readonly do: 'end-cancelled' }
   | { readonly do: 'fail-owner-lost'; readonly mayHaveRun: boolean };
@@ -24,15 +27,15 @@ export type TakeoverAction =
 /** A request may run at most this often. */
 export const MAX_ATTEMPTS = 2;
 
-export function decideTakeover({ state, effects, cancelled, sessionLives }: TakeoverFacts): TakeoverAction {
+export function decideTakeover(facts: TakeoverFacts): TakeoverAction {
+  const { state, effects, cancelled, sessionLives, hasOwnStream } = facts;
   if (state?.ended === true) return { do: 'nothing' };
-  const attempt = state?.attempt ?? 0;
   if (cancelled) return { do: 'end-cancelled' };
-  // Without effects a request may have run although no start was recorded: it counts as started once.
-  const mayHaveRun = attempt > 0 || effects === 'none';
-  if (!sessionLives) return { do: 'fail-owner-lost', mayHaveRun: mayHaveRun || state?.sent === true };
-  if (attempt === 0 && state?.sent !== true) return { do: 'dispatch', attempt: mayHaveRun ? MAX_ATTEMPTS : 1 };
-  if (effects !== 'unknown' && state?.sent !== true && attempt < MAX_ATTEMPTS)
-    return { do: 'dispatch', attempt: attempt + 1 };
+  const hasSpoken = state?.sent === true;
+  // Without effects a request may have run although no start was recorded; who spoke has run.
+  const attempt = Math.max(state?.attempt ?? 0, hasSpoken || effects === 'none' ? 1 : 0);
+  if (!sessionLives) return { do: 'fail-owner-lost', mayHaveRun: attempt > 0 };
+  const mayRun = attempt === 0 || (effects !== 'unknown' && attempt < MAX_ATTEMPTS);
+  if (mayRun && (!hasSpoken || hasOwnStream)) return { do: 'dispatch', attempt: attempt + 1, withMemory: hasSpoken };
   return { do: 'fail-owner-lost', mayHaveRun: true };
 }

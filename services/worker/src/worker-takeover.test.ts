@@ -78,19 +78,6 @@ describe('a request that the dead owner', () => {
     },
   );
 
-  it('[WRK-TAKEOVER] had told something of does not run again, though it may', async () => {
-    const first = await openWith(5);
-    const at = await bench.call('k', 1, 'upsert', { ms: 60_000 });
-    await bench.until(() => bench.runs.length === 1);
-    await first.host.opened[0]?.say({ method: 'notifications/progress', params: { progressToken: 1, progress: 1 } }, 1);
-    await bench.until(() => bench.stream(`r${at}`).messages.length === 1);
-    first.crash();
-    await bench.start(QUICK);
-    const { messages } = await bench.ended(at);
-    expect(errorOf(messages[1])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
-    expect(bench.runs).toHaveLength(1);
-  });
-
   it('[WRK-TAKEOVER] had started and the client cancelled since ends without a message', async () => {
     const first = await openWith(6);
     const at = await bench.call('k', 1, 'upsert', { ms: 60_000 });

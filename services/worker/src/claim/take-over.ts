@@ -9,7 +9,8 @@ import type { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
 import { idKey } from '../consume/open-call.ts';
 import type { Tenure } from '../consume/tenure.ts';
-import { cancelKey } from '../consume/tenure-parts.ts';
+import { answerKey, cancelKey } from '../consume/tenure-parts.ts';
+import { parseWireRequestId, WIRE_ID_PREFIX } from '../settle/server-request-ids.ts';
 import type { EventsWatch } from './events-watch.ts';
 
 export interface TakeOverOptions {
@@ -43,11 +44,15 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
     guard.noteRead(epoch, inbound, last, readEnd);
   };
   const range = { log, of: inbound, from: checkpoint?.from ?? 0, below: end, signal, onRead };
-  // A cancel lies behind its request: all of them are known before the first request is decided.
+  // Cancels and answers lie behind their requests: all of them are known before the first request is decided.
   const cancels = new Map<string, Offset>();
+  const answers = new Map<string, Offset>();
   for await (const record of readRange(range)) {
-    const cancel = cancelOf(record);
-    if (cancel !== null) cancels.set(cancel, record.offset);
+    const reply = replyOf(record);
+    if (reply === null) continue;
+    // The newest cancel counts; of two answers the first was heard.
+    if (reply.cancels) cancels.set(reply.key, record.offset);
+    else if (!answers.has(reply.key)) answers.set(reply.key, record.offset);
   }
   const open = new Set(checkpoint?.open.map(({ at }) => at));
   const knownFrom = checkpoint === null ? watch.since().knownFrom() : null;
@@ -62,10 +67,11 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   };
   for await (const record of readRange({ ...range, onEvicted })) {
     const isPast = record.offset < (checkpoint?.inbound ?? 0) && !open.has(record.offset);
-    tenure.takeIn(record, { kind: 'takeover', isPast, cancels, knownFrom });
+    tenure.takeIn(record, { kind: 'takeover', isPast, cancels, answers, knownFrom });
     await tenure.room(signal);
     if (signal.aborted) return;
   }
+  tenure.recall();
   await tenure.life.endTerminating();
 }
 
@@ -82,18 +88,33 @@ async function beginEpoch({ partition, directory, tenure, context }: TakeOverOpt
 
 const CANCELLED = 'notifications/cancelled';
 
-function cancelOf(record: LogRecord): string | null {
-  if (record.key === null || record.value === null || !mentionsCancel(record.value)) return null;
+interface Reply {
+  /** It cancels a request of the client; else it answers a question of a server. */
+  readonly cancels: boolean;
+  readonly key: string;
+}
+
+/** What a client's message says to something that came before it; `null`: nothing. */
+function replyOf(record: LogRecord): Reply | null {
+  if (record.key === null || record.value === null || !mayReply(record.value)) return null;
   const classified = classifyText(decodeText(record.value));
-  if (!('kind' in classified) || classified.kind !== 'notification' || classified.message.method !== CANCELLED)
-    return null;
+  if (!('kind' in classified) || classified.kind === 'request') return null;
+  const session = decodeText(record.key);
+  if (classified.kind === 'response') {
+    const { id } = classified.message;
+    return id === null || parseWireRequestId(id) === null
+      ? null
+      : { cancels: false, key: answerKey(session, idKey(id)) };
+  }
+  if (classified.message.method !== CANCELLED) return null;
   const requestId = classified.message.params?.['requestId'];
   return typeof requestId === 'string' || typeof requestId === 'number'
-    ? cancelKey(decodeText(record.key), idKey(requestId))
+    ? { cancels: true, key: cancelKey(session, idKey(requestId)) }
     : null;
 }
 
-/** Most records are no cancels: they are not parsed to find that out. */
-function mentionsCancel({ buffer, byteOffset, byteLength }: Uint8Array): boolean {
-  return Buffer.from(buffer, byteOffset, byteLength).includes(CANCELLED);
+/** Most records are requests: they are not parsed to find that out. */
+function mayReply({ buffer, byteOffset, byteLength }: Uint8Array): boolean {
+  const bytes = Buffer.from(buffer, byteOffset, byteLength);
+  return bytes.includes(CANCELLED) || !bytes.includes('"method"') || bytes.includes(`"${WIRE_ID_PREFIX}`);
 }

@@ -2,7 +2,6 @@
  * The client's requests: taken in order, run at most once, settled once. What has effects reaches the server only after
  * its start was read back accepted. SPEC: WRK-SETTLE, WRK-EFFECTS, WRK-TAKEOVER, WRK-PLACES.
  */
-import { decideTakeover } from '@throughline/history';
 import { canPrime, streamOfRequest, wireError } from '@throughline/protocol';
 import type {
   InboundRecord,
@@ -13,7 +12,7 @@ import type {
   OpenRequest,
 } from '@throughline/protocol';
 import { HostError } from '../host/host.ts';
-import { outcomeLostError, ownerLostError, sessionEndedError } from '../settle/call-errors.ts';
+import { ownerLostError, sessionEndedError } from '../settle/call-errors.ts';
 import type { BatchState } from './batch-table.ts';
 import type { DedupeWindow } from './dedupe-window.ts';
 import { NoSeatError, RestoreRefusedError } from './hosted-session.ts';
@@ -22,9 +21,11 @@ import { hashBody, idKey, progressToken } from './open-call.ts';
 import type { OpenCall, SettledCall } from './open-call.ts';
 import { Repetitions } from './repetitions.ts';
 import type { SessionLife } from './session-life.ts';
-import { cancelKey, isAccepted } from './tenure-parts.ts';
-import type { Phase, TakeoverPhase, TenureParts } from './tenure-parts.ts';
-import { effectsOf, leavesStart } from './tool-catalog.ts';
+import { isAccepted } from './tenure-parts.ts';
+import type { Phase, TenureParts } from './tenure-parts.ts';
+import { TakenOverCalls } from './taken-over-calls.ts';
+import { effectsOf } from './tool-catalog.ts';
+import { withdraw } from './withdraw.ts';
 
 /** A call without effects that is settled sooner leaves no record of its start. */
 const LAZY_START_MS = 5;
@@ -41,6 +42,7 @@ export class ClientCalls {
   readonly #life: SessionLife;
   readonly #dedupe: DedupeWindow;
   readonly #repetitions: Repetitions;
+  readonly #takenOver: TakenOverCalls;
   readonly #open = new Map<Offset, OpenCall>();
   readonly #maxOpen: number;
 
@@ -60,11 +62,39 @@ export class ClientCalls {
         this.#forget(call);
       },
     });
+    this.#takenOver = new TakenOverCalls(parts, life, {
+      run: (session, call, attempt) => {
+        this.#enqueue(session, call, attempt);
+      },
+      settle: (session, call, error) => {
+        this.#settle(session, call, error);
+      },
+      close: (session, call) => {
+        this.#close(session, call);
+      },
+      lose: (session, call) => {
+        this.lose(session, call);
+      },
+      count: (outcome) => {
+        this.#count(outcome);
+      },
+    });
+  }
+
+  /** After a takeover: calls that had spoken go on. */
+  recall(): void {
+    this.#takenOver.recall();
   }
 
   /** What a checkpoint says of open requests. */
   open(): OpenRequest[] {
-    return [...this.#open.values()].sort((a, b) => a.at - b.at).map(({ at, attempt, sent }) => ({ at, attempt, sent }));
+    const calls = [...this.#open.values()].sort((a, b) => a.at - b.at);
+    return calls.map(({ at, attempt, sent }) => ({ at, attempt: this.#counted(attempt), sent }));
+  }
+
+  /** A second run that this owner cuts short, and outlives, is no reason not to run it again. */
+  #counted(attempt: number): number {
+    return this.#parts.isHalted() && attempt > 1 ? attempt - 1 : attempt;
   }
 
   openCount(): number {
@@ -115,7 +145,7 @@ export class ClientCalls {
       session.lastActivityMs = context.clock.monoMs();
       if (this.#repetitions.take(session, call, id, isTakenOver)) return;
       session.calls.set(id, call);
-      if (isTakenOver) this.#takeOver(session, call, id, phase);
+      if (isTakenOver) this.#takenOver.take(session, call, id, phase);
       else this.#enqueue(session, call, 1);
     }
   }
@@ -141,6 +171,21 @@ export class ClientCalls {
 
   fail(session: HostedSession, call: OpenCall, error: JsonRpcErrorObject): void {
     this.#settle(session, call, error);
+  }
+
+  /** Fails a call of a former owner, which may have run, and withdraws what it had asked. */
+  lose(session: HostedSession, call: OpenCall): void {
+    if (isDone(call)) return;
+    withdraw(
+      session,
+      'the call has failed',
+      (asked) => asked.call === call,
+      (_, json) => {
+        this.#parts.settler.send(call, json);
+      },
+    );
+    this.#count('owner-lost');
+    this.#settle(session, call, ownerLostError(true));
   }
 
   failAll(session: HostedSession, error: JsonRpcErrorObject, which: 'all' | 'running'): void {
@@ -195,6 +240,7 @@ export class ClientCalls {
       mirrorOf: null,
       cancelTimer: null,
       holdsPlace: false,
+      memory: null,
     };
   }
 
@@ -204,53 +250,6 @@ export class ClientCalls {
     const session = this.#parts.sessions.get(call.key);
     if (session !== undefined || call.message.method !== 'initialize' || this.#life.hasEnded(call.key)) return session;
     return this.#life.make(call.key, server, principal, null);
-  }
-
-  #takeOver(session: HostedSession, call: OpenCall, id: string, { cancels, knownFrom }: TakeoverPhase): void {
-    const since = this.#parts.watch.since();
-    const state = since.ledger().get(call.at, call.stream.at);
-    call.sent = state?.sent ?? false;
-    call.attempt = state?.attempt ?? 0;
-    if (since.isAlias(call.stream.at)) {
-      // It repeats a request that is too old to be known here: to run it would be to run that one again.
-      this.#settle(session, call, outcomeLostError());
-      return;
-    }
-    const isKnown = knownFrom === null || (call.after !== null && call.after >= knownFrom);
-    const action = isKnown
-      ? decideTakeover({
-          state,
-          effects: call.effects,
-          cancelled: call.message.method !== 'initialize' && (cancels.get(cancelKey(call.key, id)) ?? -1) > call.at,
-          sessionLives: !this.#life.isTerminating(call.key),
-        })
-      : ({ do: 'fail-owner-lost', mayHaveRun: true } as const);
-    switch (action.do) {
-      case 'nothing':
-        call.state = 'done';
-        this.#close(session, call);
-        return;
-      case 'end-cancelled':
-        this.#parts.settler.endCancelled(call);
-        this.#close(session, call);
-        return;
-      case 'fail-owner-lost':
-        this.#count('owner-lost');
-        this.#settle(session, call, ownerLostError(action.mayHaveRun || !this.#leavesStart(session, call)));
-        // A session that did not begin cannot go on; one that is recorded began, if nothing says that it did not.
-        if (call.message.method === 'initialize' && (isKnown || session.record === null))
-          void this.#life.end(session.key, 'owner-lost');
-        return;
-      case 'dispatch':
-        // The session begins with this very request.
-        if (call.message.method === 'initialize') session.record = null;
-        if (action.attempt > 1) this.#count('rerun');
-        this.#enqueue(session, call, action.attempt);
-    }
-  }
-
-  #leavesStart({ server }: HostedSession, { message }: OpenCall): boolean {
-    return leavesStart(message, this.#parts.context.catalogs.get(server));
   }
 
   #enqueue(session: HostedSession, call: OpenCall, attempt: number): void {
@@ -370,6 +369,9 @@ export class ClientCalls {
     session.lastActivityMs = this.#parts.context.clock.monoMs();
     const token = progressToken(call.message);
     if (token !== null && session.tokens.get(token) === call) session.tokens.delete(token);
+    if (call.memory !== null)
+      for (const [asked, request] of session.outgoing)
+        if (request.call === call && request.id === null) session.outgoing.delete(asked);
     const queued = session.queue.indexOf(call);
     if (queued >= 0) session.queue.splice(queued, 1);
     if (call.holdsPlace) {

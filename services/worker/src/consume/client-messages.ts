@@ -8,6 +8,7 @@ import { isPingId, parseWireRequestId } from '../settle/server-request-ids.ts';
 import type { ClientCalls } from './client-calls.ts';
 import { RestoreRefusedError } from './hosted-session.ts';
 import type { HostedSession } from './hosted-session.ts';
+import type { OpenCall } from './open-call.ts';
 import type { SessionLife } from './session-life.ts';
 import type { SessionRecords } from './session-records.ts';
 import { drop } from './tenure-parts.ts';
@@ -57,13 +58,25 @@ export class ClientMessages {
       drop(this.#parts, 'answer-to-nothing');
       return;
     }
-    // Its name says whose it is: of this claim, and of this instance, as long as that lives.
-    if (!session.isLoaded || !session.outgoing.delete(String(message.id))) {
+    // Its name says whose it is: of this claim, and of this instance, as long as that lives; or of a call that is run again.
+    const wireId = String(message.id);
+    const asked = session.outgoing.get(wireId);
+    const isHeard = asked === undefined ? keepForRecalled(session, message) : asked.id === null || session.isLoaded;
+    if (!isHeard) {
       drop(this.#parts, 'answer-to-former-owner');
       return;
     }
     session.lastActivityMs = this.#parts.context.clock.monoMs();
-    this.pass(session, { ...message, id: named.id }, canPoll);
+    if (asked === undefined) return;
+    session.outgoing.delete(wireId);
+    if (asked.id !== null) this.pass(session, { ...message, id: asked.id }, canPoll);
+    else if (asked.call !== null) this.#remember(session, asked.call, message);
+  }
+
+  /** The call has not asked again yet. */
+  #remember(session: HostedSession, call: OpenCall, answer: JsonRpcResponse): void {
+    if (call.memory?.fits(JSON.stringify(answer).length) === true) call.memory.replay?.learn(answer);
+    else this.#options.calls.lose(session, call);
   }
 
   /** Hands over what needs no answer; a server that is not there cannot take it. */
@@ -89,4 +102,15 @@ export class ClientMessages {
       });
     if (!isCancelled) drop(this.#parts, 'cancel-of-nothing');
   }
+}
+
+/** Calls of which it is still being read what they had asked keep every answer; `false` if there are none. */
+function keepForRecalled(session: HostedSession, answer: JsonRpcResponse): boolean {
+  let isKept = false;
+  for (const { memory } of session.calls.values()) {
+    if (memory === null || memory.replay !== null) continue;
+    memory.keep(answer);
+    isKept = true;
+  }
+  return isKept;
 }

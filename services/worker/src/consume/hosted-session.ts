@@ -13,8 +13,8 @@ import type { OpenCall, SettledCall } from './open-call.ts';
 export interface OutgoingRequest {
   /** The call whose stream carries it; `null`: the standalone stream. */
   readonly call: OpenCall | null;
-  /** The id under which the server knows it. */
-  readonly id: JsonRpcId;
+  /** The id under which the server knows it; `null`: a former owner's server asked, and this one has not yet. */
+  readonly id: JsonRpcId | null;
 }
 
 /** All instances that the worker may have are taken. */

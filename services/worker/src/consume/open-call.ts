@@ -3,6 +3,7 @@ import type { Effects } from '@throughline/history';
 import { sha256, toBase64Url } from '@throughline/protocol';
 import type { JsonRpcId, JsonRpcRequest, Offset, StreamLabel } from '@throughline/protocol';
 import type { BatchState } from './batch-table.ts';
+import type { CallMemory } from './call-memory.ts';
 
 /**
  * - `held`: taken in while the worker leaves; its successor dispatches it.
@@ -35,6 +36,8 @@ export interface OpenCall {
   cancelTimer: (() => void) | null;
   /** It counts among the running calls. */
   holdsPlace: boolean;
+  /** What it said and heard under former owners; `null`: nothing. */
+  memory: CallMemory | null;
 }
 
 export interface Mirror {

@@ -17,6 +17,7 @@ import type { ClientCalls } from './client-calls.ts';
 import type { HostedSession } from './hosted-session.ts';
 import { idKey } from './open-call.ts';
 import type { OpenCall } from './open-call.ts';
+import { knownAs, RepeatedWords } from './repeated-words.ts';
 import type { SessionLife } from './session-life.ts';
 import type { SessionRecords } from './session-records.ts';
 import { drop } from './tenure-parts.ts';
@@ -39,10 +40,12 @@ export interface ServerMessagesOptions {
 export class ServerMessages {
   readonly #options: ServerMessagesOptions;
   readonly #parts: TenureParts;
+  readonly #repeated: RepeatedWords;
 
   constructor(options: ServerMessagesOptions) {
     this.#options = options;
     this.#parts = options.parts;
+    this.#repeated = new RepeatedWords(options);
   }
 
   /** Takes a message; resolves when there is room for more. Never rejects. */
@@ -107,6 +110,7 @@ export class ServerMessages {
       drop(this.#parts, 'answer-to-no-call');
       return;
     }
+    if (!this.#repeated.mayAnswer(session, call)) return;
     const { method, params } = call.message;
     if (message.error === undefined) {
       if (method === 'tools/list') context.catalogs.get(session.server)?.learn(message.result);
@@ -140,17 +144,27 @@ export class ServerMessages {
     }
     if (message.method === 'notifications/tools/list_changed')
       this.#parts.context.catalogs.get(session.server)?.forget();
-    // A log line of the only call that runs is told where that call is answered.
-    const call = related ?? (message.method === 'notifications/message' ? onlyRunning(session) : undefined);
-    this.#sayOrDrop(session, call?.state === 'running' ? call : null, message);
+    this.#sayOrDrop(session, this.#callOf(session, message, related), message);
+  }
+
+  /** The call on whose stream a notification is told. */
+  #callOf(session: HostedSession, message: JsonRpcNotification, related: OpenCall | undefined): OpenCall | null {
+    if (related !== undefined) return related.state === 'running' ? related : null;
+    const expecting = this.#repeated.whoExpects(session, message);
+    if (expecting !== undefined) return expecting;
+    // A log line of the only call that runs is told where that call is answered; but not while it repeats itself, since
+    // a server that starts may speak for itself.
+    const isCalls = message.method === 'notifications/message' && this.#repeated.repeating(session).length === 0;
+    const call = isCalls ? onlyRunning(session) : undefined;
+    return call?.state === 'running' ? call : null;
   }
 
   #cancel(session: HostedSession, message: JsonRpcNotification): void {
     const requestId = message.params?.['requestId'];
     if (typeof requestId !== 'string' && typeof requestId !== 'number') return;
-    const id = wireRequestId(this.#parts.claim, session.instanceNumber, requestId);
-    const outgoing = session.outgoing.get(id);
-    if (outgoing === undefined) return;
+    const id = knownAs(session, requestId);
+    const outgoing = id === undefined ? undefined : session.outgoing.get(id);
+    if (id === undefined || outgoing === undefined) return;
     session.outgoing.delete(id);
     this.#sayOrDrop(session, outgoing.call, { ...message, params: { ...message.params, requestId: id } });
   }
@@ -161,18 +175,34 @@ export class ServerMessages {
       return;
     }
     const id = wireRequestId(this.#parts.claim, session.instanceNumber, message.id);
-    const call = related ?? onlyRunning(session) ?? (session.standaloneSeen ? undefined : oldestRunning(session));
+    const expecting = related ?? this.#repeated.whoExpects(session, message);
+    const repeating = this.#repeated.repeating(session);
+    const others = running(session).filter((each) => !repeating.includes(each));
+    if (expecting === undefined && repeating.length > 0 && others.length === 0) {
+      // It is another question of one of them, and nobody knows of which.
+      for (const call of repeating) this.#repeated.lose(session, call);
+      this.#refuse(session, message, 'SERVER_FAILED', 'The call that asks has failed');
+      return;
+    }
+    const call = expecting ?? (others.length === 1 || !session.standaloneSeen ? others[0] : undefined);
+    if (call !== undefined && this.#repeated.hear(session, call, message)) return;
     session.outgoing.set(id, { call: call ?? null, id: message.id });
     if (this.say(session, call ?? null, JSON.stringify({ ...message, id }))) return;
     session.outgoing.delete(id);
     this.#refuse(session, message, 'RESULT_TOO_LARGE', 'The request is larger than a record of the log may be');
   }
 
-  #refuse(session: HostedSession, { id }: JsonRpcRequest, code: 'CAPACITY' | 'RESULT_TOO_LARGE', text: string): void {
+  #refuse(
+    session: HostedSession,
+    { id }: JsonRpcRequest,
+    code: 'CAPACITY' | 'RESULT_TOO_LARGE' | 'SERVER_FAILED',
+    text: string,
+  ): void {
     this.#options.pass(session, { jsonrpc: '2.0', id, error: wireError(code, text) });
   }
 
-  #sayOrDrop(session: HostedSession, call: OpenCall | null, message: JsonRpcMessage): void {
+  #sayOrDrop(session: HostedSession, call: OpenCall | null, message: JsonRpcNotification): void {
+    if (call !== null && this.#repeated.hear(session, call, message)) return;
     const json = JSON.stringify(message);
     if (this.say(session, call, json)) return;
     drop(this.#parts, 'too-large');
@@ -205,10 +235,6 @@ function running(session: HostedSession): readonly OpenCall[] {
 function onlyRunning(session: HostedSession): OpenCall | undefined {
   const [first, second] = running(session);
   return second === undefined ? first : undefined;
-}
-
-function oldestRunning(session: HostedSession): OpenCall | undefined {
-  return running(session)[0];
 }
 
 function listChanges(capabilities: Readonly<Record<string, unknown>>): readonly string[] {

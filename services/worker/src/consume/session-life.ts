@@ -13,9 +13,11 @@ import type {
 } from '@throughline/protocol';
 import { ownerLostError, sessionEndedError } from '../settle/call-errors.ts';
 import { HostedSession } from './hosted-session.ts';
+import type { OutgoingRequest } from './hosted-session.ts';
 import type { OpenCall } from './open-call.ts';
 import { isAccepted } from './tenure-parts.ts';
 import type { TenureParts } from './tenure-parts.ts';
+import { withdraw } from './withdraw.ts';
 
 export interface SessionHooks {
   onMessage(session: HostedSession, message: JsonRpcMessage, related: JsonRpcId | undefined): Promise<void>;
@@ -136,7 +138,10 @@ export class SessionLife {
       session.ended = true;
       sessions.delete(key);
       context.places.leave(session);
-      this.#withdraw(session, `session ended: ${reason}`);
+      const all = (): boolean => true;
+      withdraw(session, `session ended: ${reason}`, all, ({ call }, json) => {
+        this.#hooks.say(session, call, json);
+      });
       this.#hooks.failCalls(session, reason === 'owner-lost' ? ownerLostError(true) : sessionEndedError(reason), 'all');
       this.unload(session);
     }
@@ -194,18 +199,13 @@ export class SessionLife {
       reason,
     });
     if (session.ended) return;
-    this.#withdraw(session, 'the server is gone');
+    // What waits to be run again keeps its questions.
+    const isOver = ({ call, id }: OutgoingRequest): boolean => id !== null || call?.state === 'running';
+    withdraw(session, 'the server is gone', isOver, (request, json) => {
+      this.#hooks.say(session, request.call, json);
+    });
     const error = wireError('SERVER_FAILED', `The server is gone: ${reason}`, { mayHaveRun: true });
     this.#hooks.failCalls(session, error, 'running');
     if (!this.canRestore(session.server) || session.record === null) void this.end(session.key, 'server-gone');
-  }
-
-  /** The client need not answer what the server had asked. */
-  #withdraw(session: HostedSession, reason: string): void {
-    for (const [requestId, { call }] of session.outgoing) {
-      const params = { requestId, reason };
-      this.#hooks.say(session, call, JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }));
-    }
-    session.outgoing.clear();
   }
 }

@@ -53,11 +53,18 @@ export interface TakeoverPhase {
   readonly isPast: boolean;
   /** Offsets of the newest cancels, by session and request. */
   readonly cancels: ReadonlyMap<string, Offset>;
+  /** Offsets of the first answers to questions of former owners' servers, by {@link answerKey}. */
+  readonly answers: ReadonlyMap<string, Offset>;
   /** What happened to requests is known from this position of `events` on; `null`: all of it is known. */
   readonly knownFrom: Offset | null;
 }
 
 export const LIVE: Phase = { kind: 'live' };
+
+/** Map key of an answer. */
+export function answerKey(session: string, id: string): string {
+  return `${session}\n${id}`;
+}
 
 /** Map key of a cancel. */
 export function cancelKey(session: string, id: string): string {

@@ -216,6 +216,11 @@ export class Tenure {
     if (batch !== null && this.#batches.close(batch)) this.#endBatch(batch);
   }
 
+  /** All that former owners left in `inbound` was taken in: calls that had spoken go on. */
+  recall(): void {
+    this.#calls.recall();
+  }
+
   /** Resolves when what was taken in has been dealt with so far that there is room for more, or `signal` fires. */
   async room(signal: AbortSignal): Promise<void> {
     await this.#parts.deadLetters.room(signal);

@@ -5,6 +5,9 @@
 import { parseOffset } from '@throughline/protocol';
 import type { JsonRpcId, Offset } from '@throughline/protocol';
 
+/** What all of them begin with. */
+export const WIRE_ID_PREFIX = 'tl-';
+
 const FORM = /^tl-([0-9]+)-([0-9]+)-(n|s):(.*)$/s;
 const PING_FORM = /^tl-[0-9]+-ping-[0-9]+$/;
 

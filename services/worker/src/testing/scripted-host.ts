@@ -1,7 +1,7 @@
 /** An MCP server without a process or an SDK: tools that do what their names say, and a ledger of what ran. */
 import { sleep } from '@throughline/log';
 import type { Clock } from '@throughline/log';
-import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, JsonRpcResponse } from '@throughline/protocol';
 import { HostError } from '../host/host.ts';
 import type { HostCallbacks, HostContext, HostSession, McpHost } from '../host/host.ts';
 
@@ -22,6 +22,10 @@ export interface ScriptedHostOptions {
   readonly refuses?: ReadonlySet<string>;
   /** Methods that are never answered. */
   readonly ignores?: ReadonlySet<string>;
+  /** Takes another answer for what it heard. */
+  readonly mishears?: boolean;
+  /** Logs something of its own when it has started. */
+  readonly greets?: boolean;
   /** Milliseconds until an instance is there. Default 0. */
   readonly openMs?: number;
 }
@@ -35,13 +39,34 @@ export const SCRIPTED_TOOLS: Readonly<Record<string, Readonly<Record<string, boo
   effect: {},
   lookup: { readOnlyHint: true },
   upsert: { idempotentHint: true },
+  converse: { idempotentHint: true },
+  consult: { readOnlyHint: true },
 };
+
+/** One step of a conversation, which every tool has that is given a `script`. */
+export interface ScriptStep {
+  readonly log?: unknown;
+  readonly progress?: number;
+  /** A question; the conversation goes on with its answer. */
+  readonly ask?: string;
+  /** Default `elicitation/create`. */
+  readonly method?: string;
+  /** Milliseconds after which the question is withdrawn. */
+  readonly patienceMs?: number;
+  /** Milliseconds that pass. */
+  readonly ms?: number;
+  /** Says something else on each worker. */
+  readonly drift?: true;
+}
 
 interface CallArguments {
   readonly token?: string;
   readonly ms?: number;
   readonly count?: number;
   readonly bytes?: number;
+  readonly script?: readonly ScriptStep[];
+  /** `false`: the host does not know to which call a message belongs, as on stdio. */
+  readonly related?: boolean;
 }
 
 export class ScriptedSession implements HostSession {
@@ -51,6 +76,7 @@ export class ScriptedSession implements HostSession {
   isClosed = false;
   readonly #options: ScriptedHostOptions;
   readonly #running = new Map<JsonRpcId, AbortController>();
+  readonly #answers = new Map<JsonRpcId, (answer: JsonRpcResponse) => void>();
   #asked = 0;
 
   constructor(options: ScriptedHostOptions, context: HostContext, callbacks: HostCallbacks) {
@@ -68,8 +94,11 @@ export class ScriptedSession implements HostSession {
     if (this.isClosed) return Promise.reject(new HostError('HOST_GONE', 'the instance is closed'));
     this.received.push(message);
     if ('method' in message && 'id' in message) void this.#request(message);
-    else if ('method' in message && message.method === 'notifications/cancelled')
+    else if ('method' in message && message.method === 'notifications/initialized') {
+      if (this.#options.greets === true) void this.say({ method: 'notifications/message', params: { data: 'hello' } });
+    } else if ('method' in message && message.method === 'notifications/cancelled')
       this.#running.get(message.params?.['requestId'] as JsonRpcId)?.abort();
+    else if (!('method' in message) && message.id !== null) this.#answers.get(message.id)?.(message);
     return Promise.resolve();
   }
 
@@ -114,7 +143,14 @@ export class ScriptedSession implements HostSession {
   async #call(request: JsonRpcRequest): Promise<void> {
     const { id } = request;
     const tool = String(request.params?.['name']);
-    const { token = '', ms = 0, count = 1, bytes = 0 } = (request.params?.['arguments'] ?? {}) as CallArguments;
+    const {
+      token = '',
+      ms = 0,
+      count = 1,
+      bytes = 0,
+      script,
+      related,
+    } = (request.params?.['arguments'] ?? {}) as CallArguments;
     const { clock, worker, runs } = this.#options;
     const running = new AbortController();
     this.#running.set(id, running);
@@ -123,6 +159,11 @@ export class ScriptedSession implements HostSession {
     const pad = 'x'.repeat(bytes);
     const step = (progress: number): Promise<void> =>
       this.say({ method: 'notifications/progress', params: { progressToken, progress, pad } }, id);
+    if (script !== undefined) {
+      const text = await this.#converse(script, related === false ? undefined : id, progressToken, running.signal);
+      if (text !== null) await this.say({ id, result: { content: [{ type: 'text', text }] } });
+      return;
+    }
     switch (tool) {
       case 'die':
         if (await sleep(clock, ms, running.signal)) this.die();
@@ -146,6 +187,57 @@ export class ScriptedSession implements HostSession {
         if (ms > 0 && !(await sleep(clock, ms, running.signal))) return;
     }
     await this.say({ id, result: { content: [{ type: 'text', text: `${tool} ${token}${pad}` }] } });
+  }
+
+  /** What it heard; `null` if it was stopped. */
+  async #converse(
+    script: readonly ScriptStep[],
+    related: JsonRpcId | undefined,
+    progressToken: JsonRpcId | undefined,
+    signal: AbortSignal,
+  ): Promise<string | null> {
+    const heard: string[] = [];
+    const log = (data: unknown): Promise<void> =>
+      this.say({ method: 'notifications/message', params: { level: 'info', data } }, related);
+    for (const step of script) {
+      if (step.ms !== undefined && !(await sleep(this.#options.clock, step.ms, signal))) return null;
+      if (step.log !== undefined) await log(step.log);
+      if (step.drift !== undefined) await log(this.#options.worker);
+      if (step.progress !== undefined)
+        await this.say(
+          { method: 'notifications/progress', params: { progressToken, progress: step.progress } },
+          related,
+        );
+      if (step.ask === undefined) continue;
+      const answer = await this.#askFor(step, heard, related, signal);
+      if (signal.aborted) return null;
+      heard.push(this.#options.mishears === true ? `not ${answer}` : answer);
+    }
+    return heard.join();
+  }
+
+  async #askFor(
+    { ask, method = 'elicitation/create', patienceMs }: ScriptStep,
+    heard: readonly string[],
+    related: JsonRpcId | undefined,
+    signal: AbortSignal,
+  ): Promise<string> {
+    const id = ++this.#asked;
+    const answered = new Promise<string>((resolve) => {
+      this.#answers.set(id, ({ result, error }) => {
+        resolve(error?.message ?? String((result as { text?: unknown } | undefined)?.text));
+      });
+      signal.addEventListener('abort', () => {
+        resolve('stopped');
+      });
+    });
+    await this.say({ id, method, params: { message: ask, heard } }, related);
+    if (patienceMs === undefined) return answered;
+    const timeout = sleep(this.#options.clock, patienceMs, signal).then(() => 'none');
+    const answer = await Promise.race([answered, timeout]);
+    if (answer === 'none' && !signal.aborted)
+      await this.say({ method: 'notifications/cancelled', params: { requestId: id, reason: 'timeout' } }, related);
+    return answer;
   }
 }
 
