@@ -1,5 +1,5 @@
 /** The checker itself: a history that is sound has no finding; each doctored one is found, by the promise that it breaks. */
-import { makeRecord, parseEventId, formatEventId } from '@throughline/protocol';
+import { decodeText, makeRecord, parseEventId, formatEventId } from '@throughline/protocol';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { check } from './src/checker.ts';
 import type { CallRecord, ExchangeRecord, RunRecords } from './src/records-of-run.ts';
@@ -240,6 +240,21 @@ describe('the checker', () => {
         records.runs.push({ ...run }, { ...run });
       }),
     ).toContain('SIM-ONCE');
+  });
+
+  it('[SIM-HUMAN] finds a person who was asked twice', () => {
+    expect(
+      rulesOf((records) => {
+        records.partitions = records.partitions.map((partition) => {
+          const at = partition.events.findIndex(
+            ({ value }) => value !== null && decodeText(value).includes('elicitation/create'),
+          );
+          return at < 0
+            ? partition
+            : { ...partition, events: partition.events.toSpliced(at, 0, partition.events[at]!) };
+        });
+      }),
+    ).toContain('SIM-HUMAN');
   });
 
   it('[SIM-ANSWER] finds an error that says that nothing ran, though it did', () => {

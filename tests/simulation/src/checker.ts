@@ -144,7 +144,7 @@ class Judge {
       if (runs === 0) this.#find('SIM-ANSWER', `${where}: a result, but it never ran`);
       const text = resultText(outcome.json);
       if (text?.token !== token) this.#find('SIM-ANSWER', `${where}: the result is of ${String(text?.token)}`);
-      if (call.tool === 'ask' && !JSON.stringify(text?.answer ?? null).includes(token))
+      if ((call.tool === 'ask' || call.tool === 'interview') && !JSON.stringify(text?.answer ?? null).includes(token))
         this.#find('SIM-ANSWER', `${where}: the answer of the client did not reach the tool`);
     }
     if (outcome.kind === 'error') {
@@ -239,7 +239,7 @@ class Judge {
     }
   }
 
-  /** At most once with effects, at most twice without or if declared idempotent. */
+  /** At most once with effects, at most twice without or if declared idempotent, planned stops aside. */
   runs(): void {
     const counts = new Map<string, number>();
     for (const { token, tool } of this.#records.runs) {
@@ -248,9 +248,12 @@ class Judge {
     }
     // A repetition is not recognized if what it repeats was evicted: docs/adr/0010.
     const spare = this.#records.faults.includes('inbound-retention') ? 1 : 0;
+    const sessions = new Map(this.#records.calls.map(({ token, session }) => [token, session]));
     for (const [key, count] of counts) {
-      const spec = TOOLS[key.split(' ')[0] ?? ''];
-      const allowed = spec?.readOnly === true || spec?.idempotent === true ? 2 : 1;
+      const [tool = '', token = ''] = key.split(' ');
+      const spec = TOOLS[tool];
+      const mayRepeat = spec?.readOnly === true || spec?.idempotent === true;
+      const allowed = mayRepeat ? 2 + this.#releases(sessions.get(token)) : 1;
       if (count > allowed + spare) this.#find('SIM-ONCE', `${key}: ran ${count} times`);
     }
     const keys = new Map(this.#records.calls.map((call) => [call.token, keyOf(call.session)]));
@@ -278,6 +281,7 @@ class Judge {
         if (stream !== null) {
           if (stream.afterEnd > 0) this.#find('SIM-ENDS', `${where}: ${stream.afterEnd} messages behind its end`);
           this.#countsUp(stream, where);
+          this.#asksOnce(stream, where);
         }
         if (partition.endedKeys.has(request.key) || session?.endedAt != null) continue;
         // Nobody could serve it any more: that its client was told is seen by its call.
@@ -302,6 +306,23 @@ class Judge {
         );
       last.set(params.progressToken, params.progress);
     }
+  }
+
+  /** A person is asked each question once, whichever worker runs the tool. */
+  #asksOnce(stream: ModelStream, where: string): void {
+    const asked = new Set<string>();
+    for (const { data } of stream.messages) {
+      if (!data.includes('elicitation/create')) continue;
+      const { params } = JSON.parse(data) as { params: { message: string } };
+      if (asked.has(params.message)) this.#find('SIM-HUMAN', `${where}: ${params.message} was asked again`);
+      asked.add(params.message);
+    }
+  }
+
+  /** How often a worker left the partition of this session in order: what that cuts short is run again, and not counted. */
+  #releases(session: string | undefined): number {
+    const [epoch, partition] = (session ?? '').split('.');
+    return this.#partitions.get(`${epoch}/${partition}`)?.at(-1)?.releases ?? 0;
   }
 
   /** A session goes only for a reason. */

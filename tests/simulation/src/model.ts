@@ -38,6 +38,8 @@ export interface ModelPartition {
   readonly requests: readonly InboundRecord[];
   readonly endedKeys: ReadonlySet<string>;
   readonly claims: readonly number[];
+  /** How often an owner released it. */
+  readonly releases: number;
 }
 
 /** @param epoch the epoch whose history is asked for. */
@@ -45,6 +47,7 @@ export function readPartition(archive: PartitionArchive, epoch: string): ModelPa
   let inForce: number | null = null;
   const claims: number[] = [];
   const accepted = new Map<string, EventRecord[]>();
+  let releases = 0;
   for (const record of archive.events) {
     const event = readEventRecord(record);
     if ('unreadable' in event) continue;
@@ -57,6 +60,7 @@ export function readPartition(archive: PartitionArchive, epoch: string): ModelPa
       continue;
     }
     if (event.owner !== null && event.owner !== inForce) continue;
+    if (body.type === 'released') releases++;
     if (event.key === '') continue;
     const list = accepted.get(event.key) ?? [];
     accepted.set(event.key, list);
@@ -77,7 +81,7 @@ export function readPartition(archive: PartitionArchive, epoch: string): ModelPa
       .filter((key) => key.endsWith('/end'))
       .map((key) => key.slice(0, -'/end'.length)),
   );
-  return { partition: archive.partition, sessions, requests, endedKeys, claims };
+  return { partition: archive.partition, sessions, requests, endedKeys, claims, releases };
 }
 
 function isRequest(record: LogRecord): boolean {

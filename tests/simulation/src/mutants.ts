@@ -79,8 +79,32 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'libs/history/src/takeover.ts',
-        from: "if (effects !== 'unknown' && state?.sent !== true && attempt < MAX_ATTEMPTS)",
-        to: 'if (state?.sent !== true)',
+        from: "attempt === 0 || (effects !== 'unknown' && attempt < MAX_ATTEMPTS);",
+        to: 'attempt >= 0;',
+      },
+    ],
+  },
+  {
+    name: 'memory-is-ignored',
+    breaks: 'a tool that is run again says and asks everything again',
+    faults: ['worker-crash', 'worker-pause', 'crash-at-append'],
+    edits: [
+      {
+        file: 'services/worker/src/consume/repeated-words.ts',
+        from: "if (heard.do === 'send') return false;",
+        to: 'return false;',
+      },
+    ],
+  },
+  {
+    name: 'answers-are-not-fed',
+    breaks: 'a tool that is run again waits for an answer that the client has given before',
+    test: 'services/worker/src/worker-memory.test.ts',
+    edits: [
+      {
+        file: 'libs/history/src/replay-memory.ts',
+        from: 'asked.answer = answer;',
+        to: 'asked.answer = null;',
       },
     ],
   },

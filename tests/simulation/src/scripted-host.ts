@@ -24,6 +24,8 @@ export const TOOLS: Readonly<Record<string, ToolSpec>> = {
   lookup: { readOnly: true },
   upsert: { idempotent: true },
   ask: {},
+  interview: { idempotent: true },
+  wander: { idempotent: true },
   shout: {},
   poll: {},
   fail: {},
@@ -166,6 +168,19 @@ class ScriptedSession implements HostSession {
           await this.#answer(request.id, this.#result(call, run, { answer }));
           return;
         }
+        // Both ask at every second step; the one says the same in every run, the other does not.
+        case 'interview':
+        case 'wander': {
+          const answers: unknown[] = [];
+          const steps = call.steps ?? 2;
+          for (let step = 1; step <= steps; step++) {
+            await this.#progress(request, step, steps, tool === 'wander' && step === 2 ? name : '');
+            if (step % 2 === 1) answers.push(await this.#ask(request.id, `${call.token} ${step}`, running.signal));
+            if (!(await pause(call.intervalMs ?? 10))) return;
+          }
+          await this.#answer(request.id, this.#result(call, run, { answer: answers }));
+          return;
+        }
         case 'shout':
           for (let step = 1; step <= (call.steps ?? 2); step++) {
             await this.#send({
@@ -202,14 +217,14 @@ class ScriptedSession implements HostSession {
     return `mark:${this.#context.sessionId}`;
   }
 
-  async #progress(request: JsonRpcRequest, progress: number, total: number): Promise<void> {
+  async #progress(request: JsonRpcRequest, progress: number, total: number, more = ''): Promise<void> {
     const meta = request.params?.['_meta'] as { progressToken?: JsonRpcId } | undefined;
     if (meta?.progressToken === undefined) return;
-    const params = { progressToken: meta.progressToken, progress, total, message: this.#mark() };
+    const params = { progressToken: meta.progressToken, progress, total, message: `${this.#mark()} ${more}` };
     await this.#send({ jsonrpc: '2.0', method: 'notifications/progress', params }, request.id);
   }
 
-  async #ask(related: JsonRpcId, token: string, signal: AbortSignal): Promise<unknown> {
+  async #ask(related: JsonRpcId, text: string, signal: AbortSignal): Promise<unknown> {
     const id = this.#chance.happens(0.5) ? ++this.#nextId : `q-${++this.#nextId}`;
     const answered = new Promise<unknown>((resolve) => {
       this.#asked.set(id, resolve);
@@ -218,10 +233,10 @@ class ScriptedSession implements HostSession {
       });
       // As official servers do: nobody waits for a person for ever.
       this.#options.process.clock.setTimer(ASK_TIMEOUT_MS, () => {
-        resolve(`timed out ${token}`);
+        resolve(`timed out ${text}`);
       });
     });
-    const params = { message: `${this.#mark()} ${token}`, requestedSchema: { type: 'object', properties: {} } };
+    const params = { message: `${this.#mark()} ${text}`, requestedSchema: { type: 'object', properties: {} } };
     await this.#send({ jsonrpc: '2.0', id, method: 'elicitation/create', params }, related);
     return answered;
   }
