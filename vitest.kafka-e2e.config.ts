@@ -3,7 +3,7 @@
 import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 
-const CHANGE = ['official-clients', 'refused-resume', 'session-end', 'gateway-kill', 'worker-kill'];
+const CHANGE = ['official-clients', 'refused-resume', 'session-end', 'gateway-kill', 'worker-kill', 'ask-once'];
 const DEEP = [...CHANGE, 'rolling-replacement'];
 
 export default defineConfig({

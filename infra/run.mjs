@@ -16,6 +16,7 @@ const COMMANDS = {
   check: ['infra/lanes/check.ts'],
   simulate: ['tests/simulation/simulate.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
+  'demo:human': ['examples/human/demo.ts'],
   bench: ['benchmarks/run.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
   containers: ['infra/docker/run-containers.ts'],

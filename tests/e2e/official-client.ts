@@ -39,10 +39,17 @@ export interface ConnectOptions {
   readonly fetch?: typeof fetch;
   /** Without: a fetch of one's own decides. */
   readonly url?: string;
+  /** The person: is shown a form, and answers it. Default: answers at once. */
+  elicit?(message: string): Promise<Elicited>;
+}
+
+export interface Elicited {
+  readonly action: 'accept' | 'decline' | 'cancel';
+  readonly content?: Record<string, string>;
 }
 
 const SAMPLED = { role: 'assistant', model: 'test-model', content: { type: 'text', text: 'sampled' } } as const;
-const ELICITED = { action: 'accept', content: { answer: 'forty-two' } } as const;
+const ELICITED: Elicited = { action: 'accept', content: { answer: 'forty-two' } };
 const CAPABILITIES = { sampling: {}, elicitation: {} };
 const DEFAULT_URL = 'http://127.0.0.1/mcp';
 
@@ -56,14 +63,16 @@ function textOf(result: unknown): string {
   return content?.map(({ text }) => text ?? '').join('\n') ?? '';
 }
 
-async function connectV1({ fetch, url = DEFAULT_URL }: ConnectOptions): Promise<OfficialClient> {
+async function connectV1({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): Promise<OfficialClient> {
   const client = new ClientV1({ name: 'official-v1', version: '1.0.0' }, { capabilities: CAPABILITIES });
   const transport = new TransportV1(new URL(url), fetch === undefined ? {} : { fetch });
   const logged: unknown[] = [];
   const errors: Error[] = [];
   client.onerror = (error) => errors.push(error);
   client.setRequestHandler(CreateMessageRequestSchema, () => SAMPLED);
-  client.setRequestHandler(ElicitRequestSchema, () => ELICITED);
+  client.setRequestHandler(ElicitRequestSchema, async ({ params }) => ({
+    ...((await elicit?.(params.message)) ?? ELICITED),
+  }));
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
     logged.push(params.data);
   });
@@ -89,14 +98,16 @@ async function connectV1({ fetch, url = DEFAULT_URL }: ConnectOptions): Promise<
   };
 }
 
-async function connectV2({ fetch, url = DEFAULT_URL }: ConnectOptions): Promise<OfficialClient> {
+async function connectV2({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): Promise<OfficialClient> {
   const client = new ClientV2({ name: 'official-v2', version: '1.0.0' }, { capabilities: CAPABILITIES });
   const transport = new TransportV2(new URL(url), fetch === undefined ? {} : { fetch });
   const logged: unknown[] = [];
   const errors: Error[] = [];
   client.onerror = (error) => errors.push(error);
   client.setRequestHandler('sampling/createMessage', () => SAMPLED);
-  client.setRequestHandler('elicitation/create', () => ELICITED);
+  client.setRequestHandler('elicitation/create', async ({ params }) => ({
+    ...((await elicit?.(params.message)) ?? ELICITED),
+  }));
   client.setNotificationHandler('notifications/message', ({ params }) => {
     logged.push(params.data);
   });
