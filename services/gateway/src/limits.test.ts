@@ -1,4 +1,5 @@
 /** What is not promised about streams: each limit of docs/reference/guarantees.md that a gateway shows. */
+import { encodeText } from '@throughline/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from './testing/backend.ts';
 import { call, createRig } from './testing/core-rig.ts';
@@ -67,6 +68,42 @@ describe('limits of the promise', () => {
     const resumed = await (await rig.gateway()).get(session, id);
     await rig.time.run(resumed.done);
     expect(dataOf(resumed)).toMatchObject([{ error: { data: { type: 'ResumptionRejected', reason: 'gap' } } }]);
+  });
+
+  it('[GW-VANISHED] a call whose request was lost with a truncation that nobody saw ends with OWNER_LOST when its stream is quiet', async () => {
+    peer = await rig.gateway({ keepAliveMs: 15_000 });
+    const post = await peer.post(session, call('c'));
+    const { at } = await newestRequest();
+    await rig.time.run(peer.core.stop());
+    const other = await rig.gateway({ keepAliveMs: 15_000 });
+    rig.backend.log.controls.truncate({ topic: 'inbound', partition: 0 }, at);
+    const resumed = await other.get(session, lastIdOf(post.sink.text));
+    // Nothing stands there yet: that alone says nothing.
+    await rig.time.advance(15_000);
+    expect(resumed.sink.isEnded).toBe(false);
+    const elsewhere = await rig.open(other);
+    expect((await other.post(elsewhere, call('d'))).sink.status).toBe(200);
+    await rig.time.advance(15_000);
+    await rig.time.run(resumed.done);
+    expect(dataOf(resumed)).toMatchObject([{ id: 'c', error: { data: { code: 'OWNER_LOST', mayHaveRun: true } } }]);
+  });
+
+  it('[GW-VANISHED] a call whose request the log holds, or retention took, goes on', async () => {
+    peer = await rig.gateway({ keepAliveMs: 15_000 });
+    const post = await peer.post(session, call('c'));
+    const stream = await newestRequest();
+    const resumed = [await peer.get(session, lastIdOf(post.sink.text))];
+    await rig.time.advance(40_000);
+    await rig.backend.log.append({ topic: 'inbound', partition: 0 }, [
+      { key: encodeText('other'), value: encodeText('{}'), headers: [] },
+    ]);
+    rig.backend.log.controls.evictBefore({ topic: 'inbound', partition: 0 }, stream.at + 1);
+    resumed.push(await (await rig.gateway({ keepAliveMs: 15_000 })).get(session, lastIdOf(post.sink.text)));
+    await rig.time.advance(40_000);
+    expect(resumed[1]?.sink.isEnded).toBe(false);
+    await rig.backend.say(session, stream, result('c'), { end: true });
+    await rig.time.settle();
+    expect(dataOf(resumed[1]!)).toEqual([result('c')]);
   });
 
   it('[LIM-REGROWN] after a truncation that regrew unseen, cursors inside the cut are refused one by one, and those before it go on without what was lost', async () => {
