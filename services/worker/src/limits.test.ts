@@ -57,6 +57,22 @@ describe('limits of the promise', () => {
     expect(ran()).toEqual(['upsert t', 'upsert t']);
   });
 
+  it('[LIM-SAME-WORDS] a tool that says something else in its second run, or the same in another order, is lost', async () => {
+    const first = await openWith(20);
+    const other = await bench.call('k', 1, 'converse', { script: [{ drift: true }, { ask: 'name?' }] });
+    const late = await bench.call('k', 2, 'converse', { script: [{ log: 'begin' }, { ms: 60_000 }] });
+    // A timer of the tool: in the first run it fires before, in the second after what the tool says.
+    await bench.until(() => bench.runs.length === 2);
+    await first.host.opened[0]?.say({ method: 'notifications/message', params: { data: 'tick' } }, 2);
+    await bench.until(() => bench.stream(`r${other}`).messages.length === 2);
+    first.crash();
+    const second = await bench.start(QUICK);
+    await bench.until(() => bench.runs.length === 4);
+    await second.host.opened[0]?.say({ method: 'notifications/message', params: { data: 'tock' } }, 2);
+    for (const at of [other, late])
+      expect(errorOf((await bench.ended(at)).messages.at(-1))).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+  });
+
   it('[LIM-REPEAT] the same call under another id is another call, and under its own id it is recognized for a minute: by a later owner not after that', async () => {
     const first = await openWith(3);
     await bench.ended(await bench.call('k', 1, 'effect', { token: 't' }));

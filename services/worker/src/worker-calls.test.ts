@@ -18,6 +18,18 @@ const call = (id: number, name: string, args: object = {}): object => ({
 });
 
 describe('a call', () => {
+  it('[WRK-SETTLE] a question that is asked for a call that is over reaches nobody, and its server hears so', async () => {
+    const { host } = await openWith(91);
+    const at = await bench.call('k', 1, 'effect');
+    await bench.ended(at);
+    const other = await bench.call('k', 2, 'hang');
+    await bench.until(() => bench.runs.length === 2);
+    await host.opened[0]?.ask('elicitation/create', 1);
+    await bench.time.advance(1000);
+    expect(host.opened[0]?.received.at(-1)).toMatchObject({ id: 1, error: { data: { code: 'SERVER_FAILED' } } });
+    expect([bench.stream(`r${other}`).messages, bench.stream('s').messages]).toEqual([[], []]);
+  });
+
   it('[WRK-SETTLE] its messages come on its own stream in order, and the answer ends it', async () => {
     bench = await openBench(1);
     await bench.start();

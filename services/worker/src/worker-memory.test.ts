@@ -329,6 +329,20 @@ describe('what a call had said when its owner died', () => {
     expect([methodsOf(messages), errorOf(messages[1])]).toEqual([[LOG], LOST]);
   });
 
+  it('[WRK-MEMORY-DIFFERS] does not harm other calls that repeat what they had said', async () => {
+    const first = await openWith(34);
+    const other = await converse([{ drift: true }, { ask: 'what?' }]);
+    const at = await converse([{ log: 'begin' }, { ask: 'name?' }], {}, 2);
+    await spoken(other, 2);
+    await spoken(at, 2);
+    first.crash();
+    await bench.start(QUICK);
+    expect(errorOf((await bench.ended(other)).messages.at(-1))).toEqual(LOST);
+    await replied(at, 0, 'Ada');
+    expect(textOf((await bench.ended(at)).messages[2])).toBe('Ada');
+    expect(questions(other)).toHaveLength(1);
+  });
+
   it('[WRK-MEMORY-DIFFERS] and that a result comes before fails the call', async () => {
     const first = await openWith(24);
     const at = await bench.call('k', 1, 'upsert', { ms: 1000 });

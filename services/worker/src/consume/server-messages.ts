@@ -28,6 +28,9 @@ const FLOOD_BYTES = 32 * 1024 * 1024;
 /** Requests of one server that its client has not answered. */
 const MAX_OUTGOING = 1000;
 
+/** The call that a message belongs to; that of one which is settled has no place any more. */
+type Speaker = OpenCall | 'unknown' | 'over';
+
 export interface ServerMessagesOptions {
   readonly parts: TenureParts;
   readonly calls: ClientCalls;
@@ -62,9 +65,10 @@ export class ServerMessages {
       return;
     }
     const call = related === undefined ? undefined : session.calls.get(idKey(related));
+    const speaker = call ?? (related === undefined ? 'unknown' : 'over');
     if (classified.kind === 'response') await this.#answer(session, classified.message);
-    else if (classified.kind === 'notification') this.#notify(session, classified.message, call);
-    else this.#ask(session, classified.message, call);
+    else if (classified.kind === 'notification') this.#notify(session, classified.message, speaker);
+    else this.#ask(session, classified.message, speaker);
     await writer.room();
   }
 
@@ -130,7 +134,7 @@ export class ServerMessages {
     if (method === 'initialize' && message.error !== undefined) await life.end(session.key, 'server-gone');
   }
 
-  #notify(session: HostedSession, message: JsonRpcNotification, related: OpenCall | undefined): void {
+  #notify(session: HostedSession, message: JsonRpcNotification, speaker: Speaker): void {
     if (message.method === 'notifications/progress') {
       const token = message.params?.['progressToken'];
       const call = typeof token === 'string' || typeof token === 'number' ? session.tokens.get(token) : undefined;
@@ -144,12 +148,13 @@ export class ServerMessages {
     }
     if (message.method === 'notifications/tools/list_changed')
       this.#parts.context.catalogs.get(session.server)?.forget();
-    this.#sayOrDrop(session, this.#callOf(session, message, related), message);
+    this.#sayOrDrop(session, this.#callOf(session, message, speaker), message);
   }
 
   /** The call on whose stream a notification is told. */
-  #callOf(session: HostedSession, message: JsonRpcNotification, related: OpenCall | undefined): OpenCall | null {
-    if (related !== undefined) return related.state === 'running' ? related : null;
+  #callOf(session: HostedSession, message: JsonRpcNotification, speaker: Speaker): OpenCall | null {
+    if (speaker === 'over') return null;
+    if (speaker !== 'unknown') return speaker.state === 'running' ? speaker : null;
     const expecting = this.#repeated.whoExpects(session, message);
     if (expecting !== undefined) return expecting;
     // A log line of the only call that runs is told where that call is answered; but not while it repeats itself, since
@@ -169,13 +174,17 @@ export class ServerMessages {
     this.#sayOrDrop(session, outgoing.call, { ...message, params: { ...message.params, requestId: id } });
   }
 
-  #ask(session: HostedSession, message: JsonRpcRequest, related: OpenCall | undefined): void {
+  #ask(session: HostedSession, message: JsonRpcRequest, speaker: Speaker): void {
+    if (speaker === 'over') {
+      this.#refuse(session, message, 'SERVER_FAILED', 'The call that asks is over');
+      return;
+    }
     if (session.outgoing.size >= MAX_OUTGOING) {
       this.#refuse(session, message, 'CAPACITY', 'Too many requests wait for the client');
       return;
     }
     const id = wireRequestId(this.#parts.claim, session.instanceNumber, message.id);
-    const expecting = related ?? this.#repeated.whoExpects(session, message);
+    const expecting = speaker === 'unknown' ? this.#repeated.whoExpects(session, message) : speaker;
     const repeating = this.#repeated.repeating(session);
     const others = running(session).filter((each) => !repeating.includes(each));
     if (expecting === undefined && repeating.length > 0 && others.length === 0) {
