@@ -19,7 +19,9 @@ const call = (id: number, name: string, args: object = {}): object => ({
 
 describe('a call', () => {
   it('[WRK-SETTLE] a question that is asked for a call that is over reaches nobody, and its server hears so', async () => {
-    const { host } = await openWith(91);
+    bench = await openBench(91);
+    const { host } = await bench.start();
+    await bench.open('k');
     const at = await bench.call('k', 1, 'effect');
     await bench.ended(at);
     const other = await bench.call('k', 2, 'hang');

@@ -131,6 +131,19 @@ describe('a repeated request over a takeover', () => {
     expect(bench.runs).toHaveLength(1);
   });
 
+  it('[WRK-DEDUPE] is still recognized though the wall clock of an owner is ahead', async () => {
+    const first = await openWith(24);
+    await bench.ended(await bench.call('k', 1, 'effect', { token: 't' }));
+    first.crash();
+    const second = await bench.start({ ...QUICK, wallSkewMs: 3_600_000 });
+    await bench.ended(await bench.call('k', 2, 'lookup'));
+    await bench.time.advance(5000);
+    second.crash();
+    await bench.start(QUICK);
+    await bench.ended(await bench.call('k', 1, 'effect', { token: 't' }));
+    expect(bench.runs.filter(({ tool }) => tool === 'effect')).toHaveLength(1);
+  });
+
   it('[WRK-DEDUPE] is forgotten some time after the minute, so that a takeover reads no further back', async () => {
     const first = await openWith(11);
     await bench.ended(await bench.call('k', 1, 'effect'));

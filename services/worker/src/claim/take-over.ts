@@ -47,7 +47,9 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   // Cancels and answers lie behind their requests: all of them are known before the first request is decided.
   const cancels = new Map<string, Offset>();
   const answers = new Map<string, Offset>();
+  let newestMs = 0;
   for await (const record of readRange(range)) {
+    newestMs = record.timestampMs;
     const reply = replyOf(record);
     if (reply === null) continue;
     // The newest cancel counts; of two answers the first was heard.
@@ -67,7 +69,7 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   };
   for await (const record of readRange({ ...range, onEvicted })) {
     const isPast = record.offset < (checkpoint?.inbound ?? 0) && !open.has(record.offset);
-    tenure.takeIn(record, { kind: 'takeover', isPast, cancels, answers, knownFrom });
+    tenure.takeIn(record, { kind: 'takeover', isPast, cancels, answers, knownFrom, newestMs });
     await tenure.room(signal);
     if (signal.aborted) return;
   }

@@ -126,7 +126,7 @@ export class ClientCalls {
     const call = this.#makeCall(inbound, body, message, batch, phase);
     const id = idKey(message.id);
     const isTakenOver = phase.kind === 'takeover';
-    this.#dedupe.took(call.at, isTakenOver ? context.clock.wallMs() - inbound.record.timestampMs : 0);
+    this.#dedupe.took(call.at, isTakenOver ? phase.newestMs - inbound.record.timestampMs : 0);
     if (isTakenOver && (phase.isPast || watch.since().ledger().get(call.at)?.ended === true)) {
       // Finished under a former owner: known only so that its repetition does not run.
       if (batch !== null) batch.answered++;

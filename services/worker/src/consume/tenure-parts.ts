@@ -57,6 +57,8 @@ export interface TakeoverPhase {
   readonly answers: ReadonlyMap<string, Offset>;
   /** What happened to requests is known from this position of `events` on; `null`: all of it is known. */
   readonly knownFrom: Offset | null;
+  /** When the newest record came that lay there before the claim, by the clock of the log: the own one may be wrong. */
+  readonly newestMs: number;
 }
 
 export const LIVE: Phase = { kind: 'live' };

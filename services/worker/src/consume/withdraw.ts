@@ -3,7 +3,7 @@ import type { JsonRpcId } from '@throughline/protocol';
 import type { HostedSession, OutgoingRequest } from './hosted-session.ts';
 
 /** The message that tells the client so. */
-export function withdrawal(requestId: JsonRpcId, reason: string): string {
+function withdrawal(requestId: JsonRpcId, reason: string): string {
   return JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId, reason } });
 }
 

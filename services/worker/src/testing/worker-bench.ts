@@ -53,6 +53,8 @@ export interface WorkerChoice {
   readonly metrics?: Metrics;
   readonly logger?: Logger;
   readonly server?: string;
+  /** Milliseconds that its wall clock is ahead. */
+  readonly wallSkewMs?: number;
 }
 
 export interface PostOptions {
@@ -165,7 +167,7 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
 
   const starting: Bench['starting'] = (choice = {}) => {
     const process = `worker-${++count}`;
-    const clock = time.clock(process);
+    const clock = time.clock(process, { wallSkewMs: choice.wallSkewMs ?? 0 });
     const own = openMemoryLog(store, { clock });
     const host = createScriptedHost({ clock, worker: process, runs, ...choice.host });
     const name = choice.server ?? 'demo';
