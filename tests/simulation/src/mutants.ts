@@ -151,8 +151,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'services/worker/src/consume/client-calls.ts',
-        from: 'return [...this.#open.values()].sort(',
-        to: "return [...this.#open.values()].filter(({ state }) => state !== 'queued' && state !== 'held').sort(",
+        from: 'const calls = [...this.#open.values()].sort(',
+        to: "const calls = [...this.#open.values()].filter(({ state }) => state !== 'queued' && state !== 'held').sort(",
       },
     ],
   },
