@@ -303,9 +303,32 @@ describe('runRole', () => {
     const run = start('serve --drain 3s', stuck);
     await run.ready;
     run.signal('SIGTERM');
+    await expect.poll(() => timers.at(-1)?.ms).toBe(3000 + 3000 + 15_000);
+    timers.at(-1)?.fire();
+    expect(await run.code).toBe(1);
+  });
+
+  it('[CLI-STOP] a start that does not come to an end is given up after the same bound, once a signal has come', async () => {
+    const timers: { ms: number; fire(): void }[] = [];
+    const { parts } = fakeParts();
+    const stuck: Parts = {
+      ...parts,
+      clock: {
+        ...systemClock,
+        setTimer(ms, run) {
+          timers.push({ ms, fire: run });
+          return () => undefined;
+        },
+      },
+      openLog: () => new Promise(() => undefined),
+    };
+    const run = start('serve --drain 3s', stuck);
+    expect(timers).toEqual([]);
+    run.signal('SIGTERM');
     await expect.poll(() => timers.map(({ ms }) => ms)).toEqual([3000 + 3000 + 15_000]);
     timers[0]?.fire();
     expect(await run.code).toBe(1);
+    expect(run.err.join('')).toMatch(/stop\.late/);
   });
 
   it('[CLI-STOP] a signal does not wait for a server that is slow to start', async () => {
