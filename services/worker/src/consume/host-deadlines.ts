@@ -8,8 +8,8 @@ import { HostError } from '../host/host.ts';
 export const HOST_MS = {
   /** Until an instance is there. */
   open: 30_000,
-  /** Until a server has answered `initialize`. */
-  initialize: 30_000,
+  /** Until a server has answered `initialize`. An upstream is given 30 s by its host, which knows more of why. */
+  initialize: 35_000,
   /** Until a message was taken. A server that works hard reads late; one that does not read for so long never will. */
   handOver: 45_000,
   /** Until an instance has ended. */

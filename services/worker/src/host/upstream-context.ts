@@ -12,7 +12,7 @@ import type { UpstreamHttp, UpstreamState } from './upstream-http.ts';
 export interface UpstreamLimits {
   /** Milliseconds for the answer to `initialize`. Default 30000. */
   readonly initializeMs: number;
-  /** Milliseconds for the answer to a notification or response, and for the headers of a stream. Default 30000. */
+  /** Milliseconds for the answer to a notification or response, over all attempts, and for the headers of a stream. Default 30000. */
   readonly answerMs: number;
   /** Milliseconds for the DELETE at the end. Default 2000. */
   readonly deleteMs: number;
