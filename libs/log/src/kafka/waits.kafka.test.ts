@@ -41,7 +41,7 @@ const STEPS = {
 } as const satisfies Record<string, { readonly ms: number; readonly codes: readonly string[] }>;
 type Step = keyof typeof STEPS;
 
-/** Every message in the deep lane, every fifth for every change. */
+/** Every message in the deep lane, every eighth for every change. */
 const IS_DEEP = process.env['DEEP'] === '1';
 const EVENTS: PartitionRef = { topic: 'events', partition: 0 };
 /** What a loaded machine may add, in its own time. */
@@ -154,7 +154,7 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
       const faults: string[] = [];
       const appends = new Map<string, string>();
       let longest: readonly [Step, number] = ['open', 0];
-      for (let after = IS_DEEP ? 0 : 4; after < messages; after += IS_DEEP ? 1 : 5) {
+      for (let after = IS_DEEP ? 0 : 4; after < messages; after += IS_DEEP ? 1 : 8) {
         const run = await runScript(`after-${after}`, after);
         faults.push(...run.faults);
         for (const [name, code] of run.appends) appends.set(name, code);

@@ -14,6 +14,8 @@ export interface UpstreamLimits {
   readonly initializeMs: number;
   /** Milliseconds for the answer to a notification or response, over all attempts, and for the headers of a stream. Default 30000. */
   readonly answerMs: number;
+  /** Milliseconds that the answer to a call, or a stream, may be silent, also before its head. Default 300000. */
+  readonly silenceMs: number;
   /** Milliseconds for the DELETE at the end. Default 2000. */
   readonly deleteMs: number;
   /** Milliseconds that a cancelled call may still send. Default 1000. */
