@@ -1,17 +1,8 @@
 /** The product as a process, on a cluster that stops answering under it: connections stay open, and nothing comes. */
 import process from 'node:process';
-import { findFreePort } from '@throughline/testkit';
-import { startLocalKafka, TEST_BROKER } from '@throughline/testkit/kafka';
-import type { LocalKafka } from '@throughline/testkit/kafka';
-import {
-  makeKafkaPlace,
-  makeScratchFolder,
-  RawClient,
-  startTcpProxy,
-  startThroughline,
-  within,
-} from '@throughline/testkit/processes';
-import type { TcpProxy } from '@throughline/testkit/processes';
+import { startProxiedKafka } from '@throughline/testkit/kafka';
+import type { ProxiedKafka } from '@throughline/testkit/kafka';
+import { makeKafkaPlace, makeScratchFolder, RawClient, startThroughline, within } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 
 const APPEND_MS = 3000;
@@ -24,33 +15,18 @@ const SLACK_MS = 5000;
 describe.skipIf((inject('kafka') as unknown) === null || process.env['KAFKA_BROKERS'] !== undefined)(
   'a cluster that stops answering',
   () => {
-    let kafka: LocalKafka;
-    let proxy: TcpProxy;
+    let broker: ProxiedKafka;
     beforeAll(async () => {
-      const target = { host: '127.0.0.1', port: 0 };
-      proxy = await startTcpProxy({ target });
-      const port = await findFreePort();
-      kafka = await startLocalKafka({
-        port,
-        listeners: { PROXIED: 'PLAINTEXT' },
-        overrides: {
-          ...TEST_BROKER,
-          'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${proxy.port}`,
-        },
-      });
-      target.port = Number(kafka.listener('PROXIED')[0]?.split(':')[1]);
+      broker = await startProxiedKafka();
     }, 120_000);
-    afterAll(async () => {
-      await proxy[Symbol.asyncDispose]();
-      await kafka.stop();
-    });
+    afterAll(() => broker.stop());
 
     it(
       '[WAIT-PROCESS] a call is refused or in doubt within the append deadline, and SIGTERM ends the process within its drain times and 15 s',
       { timeout: 150_000 },
       async () => {
         using folder = makeScratchFolder();
-        const place = await makeKafkaPlace({ brokers: [`127.0.0.1:${proxy.port}`] })(folder.path, {});
+        const place = await makeKafkaPlace({ brokers: [broker.address] })(folder.path, {});
         await using serve = await startThroughline('serve', {
           folder: folder.path,
           args: [...place.args('serve'), '--append-timeout', `${APPEND_MS}ms`, '--drain', `${DRAIN_MS}ms`],
@@ -59,7 +35,7 @@ describe.skipIf((inject('kafka') as unknown) === null || process.env['KAFKA_BROK
         const running = await client.callTool(serve.url, 'countdown', { from: 100, intervalMs: 100 });
         await running.until('progress', ({ data }) => data.includes('notifications/progress'));
 
-        proxy.setMode('swallow-both');
+        broker.proxy.setMode('swallow-both');
         let startedMs = performance.now();
         const refused = await within('the refusal', client.callTool(serve.url, 'countdown', { from: 1 }));
         expect(performance.now() - startedMs).toBeLessThan(APPEND_MS + SLACK_MS);

@@ -3,11 +3,8 @@
  * under way ends by its own deadline. The driver's clock runs fast, so that its seconds are short.
  */
 import process from 'node:process';
-import { findFreePort } from '@throughline/testkit';
-import { passwordOf, startLocalKafka, TEST_BROKER } from '@throughline/testkit/kafka';
-import type { LocalKafka } from '@throughline/testkit/kafka';
-import { startTcpProxy } from '@throughline/testkit/processes';
-import type { TcpProxy } from '@throughline/testkit/processes';
+import { passwordOf, startProxiedKafka } from '@throughline/testkit/kafka';
+import type { ProxiedKafka } from '@throughline/testkit/kafka';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Clock } from '../clock.ts';
 import { readAll, textOf, textRecord } from '../conformance/records.ts';
@@ -50,33 +47,24 @@ const SLACK_MS = 1500 * FASTER;
 describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== undefined)(
   'a broker that falls silent',
   () => {
-    let kafka: LocalKafka;
-    let proxy: TcpProxy;
+    let broker: ProxiedKafka;
     let bench: KafkaBench;
     const sasl: KafkaSasl = { mechanism: 'plain', username: 'worker', password: passwordOf('worker') };
     beforeAll(async () => {
-      const target = { host: '127.0.0.1', port: 0 };
-      proxy = await startTcpProxy({ target });
-      const port = await findFreePort();
-      kafka = await startLocalKafka({
-        port,
-        listeners: { PROXIED: 'SASL_PLAINTEXT' },
+      broker = await startProxiedKafka({
+        protocol: 'SASL_PLAINTEXT',
         overrides: {
-          ...TEST_BROKER,
-          'advertised.listeners': `PLAINTEXT://127.0.0.1:${port},PROXIED://127.0.0.1:${proxy.port}`,
           'listener.name.proxied.sasl.enabled.mechanisms': 'PLAIN,OAUTHBEARER',
           'listener.name.proxied.oauthbearer.sasl.jaas.config':
             'org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";',
           'listener.name.proxied.plain.sasl.jaas.config': `org.apache.kafka.common.security.plain.PlainLoginModule required user_worker="${passwordOf('worker')}";`,
         },
       });
-      target.port = Number(kafka.listener('PROXIED')[0]?.split(':')[1]);
-      bench = await openKafkaBench(kafka.brokers);
+      bench = await openKafkaBench(broker.kafka.brokers);
     }, 120_000);
     afterAll(async () => {
-      await proxy[Symbol.asyncDispose]();
       await bench.dispose();
-      await kafka.stop();
+      await broker.stop();
     });
 
     /** Runs the script until a step fails, then closes; what went wrong, and how each append ended. */
@@ -101,11 +89,11 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
         if (what === 'append') appends.set(name, code);
         return code === 'ok' ? value : null;
       };
-      proxy.reset();
-      proxy.stopAfter(silentAfter);
+      broker.proxy.reset();
+      broker.proxy.stopAfter(silentAfter);
       const log = await step('open', () =>
         openKafkaLog({
-          brokers: [`127.0.0.1:${proxy.port}`],
+          brokers: [broker.address],
           clientId: 'throughline-waits',
           clock,
           prefix: bench.prefix,
@@ -113,10 +101,10 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
           appendTimeoutMs: 10_000,
         }),
       );
-      if (log === null) return { faults, appends, longest, frames: proxy.frames() };
+      if (log === null) return { faults, appends, longest, frames: broker.proxy.frames() };
       await useLog(log, name, step);
       await step('close', () => log.close());
-      return { faults, appends, longest, frames: proxy.frames() };
+      return { faults, appends, longest, frames: broker.proxy.frames() };
     };
 
     const useLog = async (
@@ -172,10 +160,10 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
     }, 300_000);
 
     it('[WAIT-KAFKA] a token that never comes holds up nobody for longer than a broker would', async () => {
-      proxy.stopAfter(null);
+      broker.proxy.stopAfter(null);
       const at = fast.monoMs();
       const opening = openKafkaLog({
-        brokers: [`127.0.0.1:${proxy.port}`],
+        brokers: [broker.address],
         clientId: 'throughline-waits',
         clock: fast,
         prefix: bench.prefix,
