@@ -19,6 +19,8 @@ function setUp() {
   };
   const silent: Log = {
     description: memory.description,
+    describe: () => never(),
+    onGrown: () => () => undefined,
     append: () => never(),
     read: () => never(),
     bounds: () => never(),
@@ -49,6 +51,7 @@ describe('a log that answers in time', () => {
     expect(await ended(() => log.read(EVENTS, 0))).toEqual(['LOG_UNAVAILABLE', 30_000]);
     expect(await ended(() => log.read(EVENTS, 0, { waitMs: 5000 }))).toEqual(['LOG_UNAVAILABLE', 35_000]);
     expect(await ended(() => log.bounds(EVENTS))).toEqual(['LOG_UNAVAILABLE', 30_000]);
+    expect(await ended(() => log.describe())).toEqual(['LOG_UNAVAILABLE', 30_000]);
     expect(await ended(() => log.committed('workers'))).toEqual(['LOG_UNAVAILABLE', 30_000]);
     expect(await ended(() => log.close())).toEqual(['LOG_UNAVAILABLE', 30_000]);
     const membership = await log.join({ group: 'workers', member: 'm', onChange: () => undefined });

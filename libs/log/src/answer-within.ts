@@ -24,7 +24,12 @@ export function answerWithin(log: Log, clock: Clock, ms = LOG_ANSWER_MS): Log {
   if (inTime.has(log)) return log;
   const within = <T>(what: string, work: Promise<T>): Promise<T> => settleWithin(clock, ms, what, work);
   const bounded: Log = {
-    description: log.description,
+    // Partitions may be added while it lives.
+    get description() {
+      return log.description;
+    },
+    describe: () => within('describe', log.describe()),
+    onGrown: (listener) => log.onGrown(listener),
     append: (to, records) => ackWithin(clock, ms, log.append(to, records)),
     async read(from, position, options = {}) {
       const limit = deadline(clock, (options.waitMs ?? 0) + ms, options.signal);

@@ -17,6 +17,7 @@ import { handleGet } from './get.ts';
 import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
+import { ServedPartitions } from './served-partitions.ts';
 import { StandaloneStart } from './standalone-start.ts';
 import { TakeoverLimit } from './takeover-limit.ts';
 
@@ -122,11 +123,13 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
       metrics.set('throughline_gateway_connections', count);
     },
   });
+  const served = new ServedPartitions({ log, clock, logger, directory, count: partitions.length });
   const context: GatewayContext = {
     ...deps,
     config,
     meta,
     directory,
+    served,
     connections,
     takeovers: new TakeoverLimit(clock),
     guard,
@@ -182,6 +185,7 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
       stopped = true;
       cancelSweep();
       stopEpochs();
+      served.stop();
       guard.stop();
       await Promise.all([tails.stop(), meta.close(), directory.close()]);
     },

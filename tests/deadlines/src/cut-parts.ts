@@ -9,6 +9,8 @@ export function cutLog(log: Log, process: string, cutter: Cutter): Log {
     cutter.wait(process, what, work, signal);
   return {
     description: log.description,
+    describe: () => wait('describe', () => log.describe()),
+    onGrown: (listener) => log.onGrown(listener),
     append: (to, records) => wait(`append ${to.topic}`, () => log.append(to, records)),
     read: (from, position, options) =>
       wait(`read ${from.topic}`, () => log.read(from, position, options), options?.signal),
