@@ -232,7 +232,8 @@ export class SseStream implements Connection {
     if (data === null) {
       const { partition } = this.#options.session.id;
       this.#context.logger.warn('a record holds no JSON-RPC message', { partition, offset: event.offset });
-      const error = wireError('INTERNAL', `The record at offset ${event.offset} holds no JSON-RPC message`);
+      const text = `The record at offset ${event.offset} holds no JSON-RPC message`;
+      const error = wireError('INTERNAL', text, { mayHaveRun: true });
       if (this.#following.stream.kind === 'request') {
         this.#failPending(error, event.offset);
         return false;
