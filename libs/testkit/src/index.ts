@@ -17,5 +17,7 @@ export type { MessageOptions } from './event-script.ts';
 export { headerOf } from './header-of.ts';
 export { createSeededRandom } from './seeded-random.ts';
 export type { SeededRandom } from './seeded-random.ts';
+export { startTcpProxy } from './tcp-proxy.ts';
+export type { CutDirection, TcpProxy, TcpProxyOptions, TcpTarget } from './tcp-proxy.ts';
 export { createVirtualTime } from './virtual-clock.ts';
 export type { VirtualTime, VirtualTimeOptions } from './virtual-clock.ts';
