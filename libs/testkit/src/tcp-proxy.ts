@@ -125,7 +125,12 @@ export async function startTcpProxy(options: TcpProxyOptions): Promise<TcpProxy>
       return;
     }
     const server = connect({ ...target(), allowHalfOpen: true });
-    const pair: Pair = new Pair(client, server, (direction) => fates[direction], () => pairs.delete(pair));
+    const pair: Pair = new Pair(
+      client,
+      server,
+      (direction) => fates[direction],
+      () => pairs.delete(pair),
+    );
     pairs.add(pair);
     pair.apply();
   };

@@ -96,8 +96,7 @@ export async function startContainerBroker(
     .withStartupTimeout(START_MS)
     // Faster than to wait for its ports.
     .withWaitStrategy(Wait.forLogMessage(STARTED));
-  if (options.dataFolder !== undefined)
-    container.withBindMounts([{ source: options.dataFolder, target: DATA_FOLDER }]);
+  if (options.dataFolder !== undefined) container.withBindMounts([{ source: options.dataFolder, target: DATA_FOLDER }]);
   if (networkName !== null) container.withNetworkMode(networkName).withNetworkAliases(aliasOf(id));
   const started = await container.start();
   return control(runtime, started, id, `${host}:${port}`, `${inside}:9093`);

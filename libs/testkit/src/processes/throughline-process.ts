@@ -114,12 +114,13 @@ export async function startThroughline(
     throw error;
   }
   const addressesNow = addressesOf(logs);
+  const workerAdmin = /"adminUrl":"(?<url>[^"]+)"/.exec(logs)?.groups?.['url'];
   return {
     role,
     pid: child.pid ?? 0,
     ready: line,
     url: addressesNow === null ? '' : `${addressesNow.url}/mcp`,
-    adminUrl: addressesNow?.adminUrl ?? '',
+    adminUrl: addressesNow?.adminUrl ?? workerAdmin ?? '',
     startMs: performance.now() - startedAt,
     exited,
     isRunning: () => running.has(child),
