@@ -1,5 +1,6 @@
 /** Brokers that are killed, stand still, are cut off from each other, or all gone. */
 import type { KafkaBroker } from '@throughline/testkit/kafka';
+import { waitUntil } from '@throughline/testkit/processes';
 import type { FaultWorld } from '../world/fault-world.ts';
 import type { Fault } from './fault.ts';
 import { pick } from './fault.ts';
@@ -7,6 +8,8 @@ import { pick } from './fault.ts';
 const PAUSE_MS = 15_000;
 export const OUTAGE_MS = 20_000;
 const CUT_MS = 15_000;
+/** From a full disk to the end of its broker. */
+const DISK_MS = 60_000;
 
 const onAll = (world: FaultWorld, what: (broker: KafkaBroker) => Promise<void>): Promise<unknown> =>
   Promise.all(world.kafka.members.map(what));
@@ -95,19 +98,19 @@ export const CLUSTER_RESTARTED: Fault = {
 
 export const DISK_FULL: Fault = {
   name: 'disk full',
-  does: 'The disk of a broker is filled to its last byte for 10 s; the broker, which ends by that, is started again when there is room.',
+  does: 'The disk of a broker is filled to its last byte; the broker ends by that, and is started again when there is room, 5 s later.',
   mayTell: [],
   whyNot: ({ kafka }) => (kafka.smallDisk === null ? 'no small disk can be mounted: root on Linux may' : null),
   async run({ world, hold }) {
     const { smallDisk, members } = world.kafka;
+    const broker = members.at(-1);
     smallDisk?.fill();
     try {
-      await hold(10_000);
+      await waitUntil('the broker to end', async () => (await broker?.isRunning()) === false, DISK_MS);
+      await hold(5000);
     } finally {
       smallDisk?.free();
     }
-    // It may have ended, or live on with its log directory offline.
-    await members.at(-1)?.kill();
-    await members.at(-1)?.start();
+    await broker?.start();
   },
 };

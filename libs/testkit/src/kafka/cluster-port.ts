@@ -7,6 +7,8 @@ export interface KafkaBroker {
   readonly id: number;
   /** `host:port` for clients on this host; kept over stops. */
   readonly address: string;
+  /** False once it has ended, by whom or what ever. */
+  isRunning(): Promise<boolean>;
   /** SIGKILL. */
   kill(): Promise<void>;
   /** Orderly: it hands its leaderships over. */

@@ -149,6 +149,7 @@ function control(
     address,
     insideAddress,
     containerId: started.getId(),
+    isRunning: async () => (await state()).isRunning,
     async kill() {
       if (!(await state()).isRunning) return;
       await container.kill({ signal: 'SIGKILL' });

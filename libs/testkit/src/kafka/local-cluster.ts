@@ -100,6 +100,7 @@ function control(broker: JavaBroker, id: number, address: string): KafkaBroker {
   return {
     id,
     address,
+    isRunning: () => Promise.resolve(broker.isRunning()),
     kill: () => broker.end('SIGKILL'),
     stop: () => broker.end('SIGTERM'),
     start: () => broker.start(),
