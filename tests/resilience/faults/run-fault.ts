@@ -1,4 +1,5 @@
 /** Faults under a crowd: what came of each, with the time until everybody was served again. */
+import { errorText } from '@throughline/log';
 import { within } from '@throughline/testkit/processes';
 import { spreadOf } from '../crowd/recovery.ts';
 import type { Spread } from '../crowd/recovery.ts';
@@ -35,7 +36,7 @@ export interface RunFaultOptions {
   readonly signal?: AbortSignal;
 }
 
-/** Injects all of `faults` at once. Rejects only if the fault itself cannot be had. */
+/** Injects all of `faults` at once. A fault that cannot be had is a finding. Rejects when `signal` aborts, or the world cannot be healed. */
 export async function runFaults(
   faults: readonly Fault[],
   { world, crowd, signal }: RunFaultOptions,
@@ -62,13 +63,16 @@ export async function runFaults(
       }),
     );
     await within(faults.map(({ name }) => name).join(' + '), all, FAULT_MS);
-  } finally {
-    await world.heal();
+  } catch (error) {
+    signal?.throwIfAborted();
+    late.push({ kind: 'wrong', what: `the fault itself: ${errorText(error)}` });
+    over();
   }
+  await world.heal();
   signal?.throwIfAborted();
   // A client that is in the middle of something old is not served yet: so many that it has come around.
   await crowd.progress(SERVED, RECOVERY_MS).catch((error: unknown) => {
-    late.push({ kind: 'hung', what: error instanceof Error ? error.message : String(error) });
+    late.push({ kind: 'hung', what: errorText(error) });
   });
   const recoveries = watch.recoveries(endedAt);
   const silence = watch.silence();
