@@ -100,7 +100,11 @@ describe.skipIf(inject('kafkaCluster') === null)('brokers that fail', () => {
       async () => {
         await crowd.finish();
         const client = await RawClient.connect(world.url);
-        const call = await client.callTool(world.url, 'countdown', { call: 'long', from: 1000, intervalMs: 100 });
+        const call = await client.callTool(world.url, 'recorded_countdown', {
+          call: 'long',
+          from: 1000,
+          intervalMs: 100,
+        });
         await call.until('a step', ({ data }) => data.includes('"progress":3,'));
         await onAll((member) => member.kill());
         await pause(APPEND_MS + 5000);
@@ -112,7 +116,11 @@ describe.skipIf(inject('kafkaCluster') === null)('brokers that fail', () => {
         const again = await waitUntil(
           'an answer',
           async () => {
-            const answer = await client.callTool(world.url, 'countdown', { call: 'next', from: 1, intervalMs: 1 });
+            const answer = await client.callTool(world.url, 'recorded_countdown', {
+              call: 'next',
+              from: 1,
+              intervalMs: 1,
+            });
             return answer.status === 200 ? answer : null;
           },
           RECOVERY_MS,

@@ -7,7 +7,7 @@ import { parseChaosOptions } from './chaos-options.ts';
 import { drawFaults } from './draw-faults.ts';
 import { isKept, renderFaultTable } from './fault-table.ts';
 import { renderFaultsPage } from './faults-page.ts';
-import { rowsOf } from './rows.ts';
+import { foundLater, rowsOf } from './rows.ts';
 
 const KNOWN = ['worker killed', 'broker paused'];
 const parse = (...args: string[]): ReturnType<typeof parseChaosOptions> => parseChaosOptions(args, KNOWN, 99);
@@ -106,6 +106,8 @@ describe('the table of faults', () => {
       },
     ]);
     expect(rows.map(isKept)).toEqual([true, false]);
+    const [later] = rowsOf([foundLater([{ kind: 'lost', what: '' }])]);
+    expect(later).toMatchObject({ fault: 'found later', lost: 1 });
   });
 
   it('[FLT-TABLE] its columns, and what was not measured', () => {

@@ -11,7 +11,7 @@ import { startStreamingCrowd } from '../crowd/streaming-crowd.ts';
 import type { StreamingCrowd } from '../crowd/streaming-crowd.ts';
 import { FAULTS } from '../faults/catalogue.ts';
 import type { Fault } from '../faults/fault.ts';
-import { describeRun, runFaults } from '../faults/run-fault.ts';
+import { describeRun, newOf, runFaults } from '../faults/run-fault.ts';
 import type { FaultRun } from '../faults/run-fault.ts';
 import { startFaultWorld } from '../world/fault-world.ts';
 import type { FaultWorld } from '../world/fault-world.ts';
@@ -21,7 +21,7 @@ import { drawFaults } from './draw-faults.ts';
 import { isKept, renderFaultTable } from './fault-table.ts';
 import { describeRunOf, renderFaultsPage } from './faults-page.ts';
 import type { RunFacts } from './faults-page.ts';
-import { rowsOf } from './rows.ts';
+import { foundLater, rowsOf } from './rows.ts';
 
 const ROOT = path.resolve(fileURLToPath(new URL('../../..', import.meta.url)));
 const PAGE = path.join(ROOT, 'docs', 'reference', 'faults.md');
@@ -94,9 +94,13 @@ interface Report {
 
 /** Resolves with whether every promise was kept. */
 function report({ runs, crowd, skipped, options, facts }: Report): boolean {
-  const rows = rowsOf(runs);
-  // Some are found when all calls have ended, and belong to no fault.
+  // Found in a breath, or when all calls had ended: they belong to a fault before.
   const findings = crowd.findings();
+  const later = newOf(
+    findings,
+    runs.flatMap((run) => run.findings),
+  );
+  const rows = rowsOf(later.length === 0 ? runs : [...runs, foundLater(later)]);
   say(`\n${renderFaultTable(rows)}\n`);
   for (const { kind, what } of findings) say(`BROKEN: ${kind}: ${what}`);
   for (const { name, untold } of runs) for (const told of untold) say(`BROKEN: ${name}: clients were told: ${told}`);

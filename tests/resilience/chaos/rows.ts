@@ -1,8 +1,15 @@
 /** From runs of faults to the rows of the table. */
 import { spreadOf } from '../crowd/recovery.ts';
-import type { FindingKind } from '../crowd/tally.ts';
+import { noCounts } from '../crowd/tally.ts';
+import type { Finding, FindingKind } from '../crowd/tally.ts';
 import type { FaultRun } from '../faults/run-fault.ts';
 import type { FaultRow } from './fault-table.ts';
+
+/** What was found when no fault was under way. */
+export function foundLater(findings: readonly Finding[]): FaultRun {
+  const nothing = { untold: [], recoveries: [], silence: { p50Ms: 0, worstMs: 0 } };
+  return { ...{ name: 'found later', counts: noCounts(), findings }, ...nothing };
+}
 
 /** In the order in which faults first happened. */
 export function rowsOf(runs: readonly FaultRun[]): FaultRow[] {

@@ -135,7 +135,7 @@ export class StreamingClient {
   /** Resolves with whether the session goes on. */
   async #countDown(wire: RawClient): Promise<boolean> {
     const { steps, intervalMs } = this.#options;
-    const { call, outcome } = await this.#call(wire, 'countdown', { from: steps, intervalMs });
+    const { call, outcome } = await this.#call(wire, 'recorded_countdown', { from: steps, intervalMs });
     if (outcome.kind !== 'result') return outcome.kind === 'owner lost' || outcome.kind === 'unanswered';
     const { progress } = outcome;
     const wanted = Array.from({ length: steps }, (_, index) => index + 1);

@@ -31,7 +31,8 @@ describe('runFaults', () => {
       run() {
         counts.calls += 5;
         counts.ownerLost += 2;
-        findings.push({ kind: 'repeated', what: 'now' });
+        // What calls found comes before what their runs left.
+        findings.unshift({ kind: 'repeated', what: 'now' });
         return Promise.resolve();
       },
     };

@@ -41,7 +41,7 @@ export async function runFaults(
   faults: readonly Fault[],
   { world, crowd, signal }: RunFaultOptions,
 ): Promise<FaultRun> {
-  const before = { counts: { ...crowd.counts }, findings: crowd.findings().length };
+  const before = { counts: { ...crowd.counts }, findings: crowd.findings() };
   const watch = crowd.watch();
   let endedAt = 0;
   const over = (): void => {
@@ -85,8 +85,14 @@ export async function runFaults(
   return {
     name: faults.map(({ name }) => name).join(' + '),
     ...{ counts, untold, recoveries, silence },
-    findings: [...crowd.findings().slice(before.findings), ...late],
+    findings: [...newOf(crowd.findings(), before.findings), ...late],
   };
+}
+
+/** Those of `now` that were not there before: more of them are found anywhere in the list. */
+export function newOf(now: readonly Finding[], before: readonly Finding[]): Finding[] {
+  const known = new Set(before.map(({ kind, what }) => `${kind} ${what}`));
+  return now.filter(({ kind, what }) => !known.has(`${kind} ${what}`));
 }
 
 function difference(now: Counts, before: Counts): Counts {
