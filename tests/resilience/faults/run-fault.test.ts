@@ -11,7 +11,7 @@ function makeStage(progress: StreamingCrowd['progress'] = () => Promise.resolve(
   const findings: Finding[] = [{ kind: 'lost', what: 'before' }];
   const healed: number[] = [];
   const crowd: StreamingCrowd = {
-    ...{ counts, clients: [], progress, findings: () => findings, finish: () => Promise.resolve() },
+    ...{ counts, clients: [], progress, findings: () => [...findings], finish: () => Promise.resolve() },
     watch: () => ({ silence: () => ({ p50Ms: 1, worstMs: 2 }), recoveries: () => [3, 4], stop: () => undefined }),
   };
   const world = {
