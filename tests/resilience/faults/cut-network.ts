@@ -1,5 +1,5 @@
 /** The network between two parties: cut one way or both ways, refused, reset. */
-import type { CutDirection, TcpProxy } from '@throughline/testkit';
+import type { CutDirection, FaultLink } from '@throughline/testkit';
 import type { FaultWorld } from '../world/fault-world.ts';
 import type { Fault, Told } from './fault.ts';
 import { pick } from './fault.ts';
@@ -10,7 +10,7 @@ export type Between = 'clients and gateway' | 'gateway and brokers' | 'worker an
 const CUT_MS = 15_000;
 
 /** Links of one process, to all brokers or, by chance, to one. */
-function choose(world: FaultWorld, between: Between): readonly TcpProxy[] {
+function choose(world: FaultWorld, between: Between): readonly FaultLink[] {
   const place = pick(world, world.places);
   if (between === 'clients and gateway') return [world.front(place)];
   const links = world.links(between === 'gateway and brokers' ? 'gateway' : 'worker', place);

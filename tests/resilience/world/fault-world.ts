@@ -4,8 +4,8 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { systemClock } from '@throughline/log';
 import { applyTopics } from '@throughline/log/kafka';
-import { createSeededRandom, startTcpProxy } from '@throughline/testkit';
-import type { SeededRandom, TcpProxy } from '@throughline/testkit';
+import { createSeededRandom, startFaultLink } from '@throughline/testkit';
+import type { SeededRandom, FaultLink } from '@throughline/testkit';
 import { startCluster as startKafkaCluster } from '@throughline/testkit/kafka';
 import type { KafkaCluster, PartyLinks } from '@throughline/testkit/kafka';
 import { makeKafkaPlace, startBalancer, startCluster } from '@throughline/testkit/processes';
@@ -29,7 +29,7 @@ export interface FaultWorld {
   /** The ways of one process to the brokers. */
   links(role: Role, place: number): PartyLinks;
   /** The way of clients, and of the balancer, to the gateway in this place. */
-  front(place: number): TcpProxy;
+  front(place: number): FaultLink;
   /** Creates the topics that are missing; more partitions are added. */
   applyTopics(partitions?: number): Promise<void>;
   /** Resolves when whatever faults stopped, cut or paused runs again. */
@@ -84,13 +84,13 @@ export async function startFaultWorld({ seed, workerArgs = [] }: FaultWorldOptio
       workerArgs: ['--module', SERVER, '--on-owner-loss', 'restore', '--admin', '127.0.0.1:0', ...workerArgs],
     });
     parts.push(async () => product[Symbol.asyncDispose]());
-    const fronts: TcpProxy[] = [];
+    const fronts: FaultLink[] = [];
     for (const place of PLACES) {
-      const front = await startTcpProxy({ target: () => addressOf(product.gateways[place]?.url) });
+      const front = await startFaultLink({ target: () => addressOf(product.gateways[place]?.url) });
       fronts.push(front);
       parts.push(() => front.stop());
     }
-    const front = (place: number): TcpProxy => fronts[place]!;
+    const front = (place: number): FaultLink => fronts[place]!;
     const balancer: Balancer = await startBalancer(() =>
       product.gateways.map(({ adminUrl }, place) => ({ url: `http://127.0.0.1:${front(place).port}/mcp`, adminUrl })),
     );

@@ -1,14 +1,14 @@
 /** Ways to brokers that a party has for itself, so that it alone can be cut off: a listener at each broker, behind a proxy. */
-import { startTcpProxy } from '../tcp-proxy.ts';
-import type { TcpProxy } from '../tcp-proxy.ts';
+import { startFaultLink } from '../fault-link.ts';
+import type { FaultLink } from '../fault-link.ts';
 import { findFreePort, LOOPBACK } from '../free-port.ts';
 
 export interface PartyLinks {
   /** Of all brokers, as this party reaches them; what they tell it of each other are these too. */
   readonly addresses: readonly string[];
   /** Throws on an id that is not a broker's. */
-  to(broker: number): TcpProxy;
-  readonly all: readonly TcpProxy[];
+  to(broker: number): FaultLink;
+  readonly all: readonly FaultLink[];
 }
 
 /** A listener of one broker for one party. */
@@ -32,12 +32,12 @@ export interface Parties {
 export async function startParties(names: readonly string[], brokers: readonly number[]): Promise<Parties> {
   const links = new Map<string, PartyLinks>();
   const listeners = new Map<number, PartyListener[]>(brokers.map((id) => [id, []]));
-  const all: TcpProxy[] = [];
+  const all: FaultLink[] = [];
   for (const party of names) {
-    const own = new Map<number, TcpProxy>();
+    const own = new Map<number, FaultLink>();
     for (const id of brokers) {
       const port = await findFreePort();
-      const proxy = await startTcpProxy({ target: () => ({ host: LOOPBACK, port }) });
+      const proxy = await startFaultLink({ target: () => ({ host: LOOPBACK, port }) });
       all.push(proxy);
       own.set(id, proxy);
       const advertised = `${LOOPBACK}:${proxy.port}`;

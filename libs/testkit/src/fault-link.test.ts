@@ -2,8 +2,8 @@ import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { waitUntil } from './processes/wait-until.ts';
-import type { TcpProxy } from './tcp-proxy.ts';
-import { startTcpProxy } from './tcp-proxy.ts';
+import type { FaultLink } from './fault-link.ts';
+import { startFaultLink } from './fault-link.ts';
 
 /** A socket and all that it got. */
 interface End {
@@ -28,14 +28,14 @@ function watch(socket: Socket): End {
 
 let server: Server;
 let accepted: End[];
-let proxy: TcpProxy;
+let proxy: FaultLink;
 let opened: End[];
 beforeEach(async () => {
   accepted = [];
   opened = [];
   server = createServer((socket) => accepted.push(watch(socket)));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  proxy = await startTcpProxy({
+  proxy = await startFaultLink({
     target: () => ({ host: '127.0.0.1', port: (server.address() as AddressInfo).port }),
     maxConnections: 3,
   });
@@ -65,7 +65,7 @@ const roundTrip = async ({ client, peer }: { client: End; peer: End }, word: str
   await waitUntil(`${word} at the client`, () => client.got.endsWith(word));
 };
 
-describe('startTcpProxy', () => {
+describe('startFaultLink', () => {
   it('[FLT-PROXY] bytes pass both ways, and so does the end of either side', async () => {
     const { client, peer } = await pair();
     await roundTrip({ client, peer }, 'hello');

@@ -1,6 +1,7 @@
 /**
- * A TCP proxy between two parties of a test, and what a bad network does to them: bytes that vanish in one direction or
- * both while the sockets stay open, bytes that come late, connections that are refused or reset.
+ * A TCP link between two parties of a test that heals, and what a bad network does to them until then: bytes that vanish
+ * in one direction or both while the sockets stay open, bytes that come late, connections that are refused or reset.
+ * (`processes/tcp-proxy.ts` cuts after a number of messages, and for good.)
  */
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
@@ -14,7 +15,7 @@ export interface TcpTarget {
   readonly port: number;
 }
 
-export interface TcpProxy {
+export interface FaultLink {
   /** On 127.0.0.1; kept for as long as the proxy lives. */
   readonly port: number;
   /** Connections that are open now. */
@@ -36,7 +37,7 @@ export interface TcpProxy {
   stop(): Promise<void>;
 }
 
-export interface TcpProxyOptions {
+export interface FaultLinkOptions {
   /** Asked at each connection, so that a server may come back elsewhere. */
   target(): TcpTarget;
   /** Default: any free one. */
@@ -110,7 +111,7 @@ class Pair {
   }
 }
 
-export async function startTcpProxy(options: TcpProxyOptions): Promise<TcpProxy> {
+export async function startFaultLink(options: FaultLinkOptions): Promise<FaultLink> {
   const { target, maxConnections = 2000 } = options;
   const pairs = new Set<Pair>();
   const fates: Record<Way, Fate> = { 'to-server': 'pass', 'to-client': 'pass' };
