@@ -15,6 +15,7 @@ const COMMANDS = {
   deep: ['infra/lanes/deep.ts'],
   check: ['infra/lanes/check.ts'],
   simulate: ['tests/simulation/simulate.ts'],
+  chaos: ['tests/resilience/chaos/chaos.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
   'demo:human': ['examples/human/demo.ts'],
   bench: ['benchmarks/run.ts'],

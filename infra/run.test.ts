@@ -39,7 +39,7 @@ describe.runIf(findStaleInstall(ROOT) === null)('infra/run.mjs', { timeout: 60_0
   it('[CLI-INSTALL] a command that does not exist is refused with those that do', async () => {
     const unknown = launch('strat');
     expect(await unknown.ended).toBe(2);
-    expect(unknown.output()).toContain('Known: start, test, deep, check, simulate, demo:failover');
+    expect(unknown.output()).toContain('Known: start, test, deep, check, simulate, chaos, demo:failover');
   });
 
   it('[CLI-INSTALL] SIGTERM reaches the program, which drains and ends with 0', async () => {

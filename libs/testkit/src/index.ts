@@ -17,5 +17,7 @@ export type { MessageOptions } from './event-script.ts';
 export { headerOf } from './header-of.ts';
 export { createSeededRandom } from './seeded-random.ts';
 export type { SeededRandom } from './seeded-random.ts';
+export { startFaultLink } from './fault-link.ts';
+export type { CutDirection, FaultLink, FaultLinkOptions, TcpTarget } from './fault-link.ts';
 export { createVirtualTime } from './virtual-clock.ts';
 export type { VirtualTime, VirtualTimeOptions } from './virtual-clock.ts';

@@ -1,10 +1,14 @@
 /** What tests may do to brokers of their own, whatever runs them: containers or processes. */
+import type { PartyLinks } from './party-links.ts';
+import type { SmallDisk } from './small-disk.ts';
 
 export interface KafkaBroker {
   /** Its node id, from 1. */
   readonly id: number;
   /** `host:port` for clients on this host; kept over stops. */
   readonly address: string;
+  /** False once it has ended, by whom or what ever. */
+  isRunning(): Promise<boolean>;
   /** SIGKILL. */
   kill(): Promise<void>;
   /** Orderly: it hands its leaderships over. */
@@ -38,6 +42,13 @@ export interface KafkaCluster {
    * what it led. Null where brokers are processes: they share one network.
    */
   readonly network: { disconnect(id: number): Promise<void>; connect(id: number): Promise<void> } | null;
+  /**
+   * The ways to the brokers that a party of `ClusterOptions.parties` has for itself. `brokers` is one where brokers are
+   * processes: how they fetch from each other, the controllers apart. Throws on another name.
+   */
+  party(name: string): PartyLinks;
+  /** The file system of the last member where `ClusterOptions.smallDiskMb` was asked for and can be had, else null. */
+  readonly smallDisk: SmallDisk | null;
   /** The bootstrap servers as `runTool` reaches them. */
   readonly toolBootstrap: string;
   /**
@@ -62,6 +73,10 @@ export interface ClusterOptions {
   readonly overrides?: Readonly<Record<string, string>>;
   /** Of each broker; default 256 MB. */
   readonly heapMb?: number;
+  /** Who gets ways to the brokers of its own, each behind a proxy that can cut it: letters and digits. */
+  readonly parties?: readonly string[];
+  /** Gives the last member a file system of this size, where this process is root on Linux. */
+  readonly smallDiskMb?: number;
 }
 
 /** What a test's only broker is set to. */
@@ -103,6 +118,32 @@ export function clusterProperties(brokers: number): Readonly<Record<string, stri
     'controller.socket.timeout.ms': '2000',
     // Leaders move when a test moves them.
     'auto.leader.rebalance.enable': 'false',
+  };
+}
+
+/** The listeners of a broker for parties, as its properties name them. */
+export function partyProperties(
+  base: Readonly<Record<string, string>>,
+  listeners: readonly { readonly name: string; readonly bind: string; readonly advertised: string }[],
+): Readonly<Record<string, string>> {
+  if (listeners.length === 0) return base;
+  const add = (name: string, values: readonly string[]): string => [base[name], ...values].join(',');
+  return {
+    ...base,
+    listeners: add(
+      'listeners',
+      listeners.map(({ name, bind }) => `${name}://${bind}`),
+    ),
+    'advertised.listeners': add(
+      'advertised.listeners',
+      listeners.map(({ name, advertised }) => `${name}://${advertised}`),
+    ),
+    'listener.security.protocol.map': add(
+      'listener.security.protocol.map',
+      listeners.map(({ name }) => `${name}:PLAINTEXT`),
+    ),
+    // Each listener has its own.
+    'num.network.threads': '1',
   };
 }
 

@@ -3,10 +3,12 @@ import process from 'node:process';
 import { GenericContainer, Wait } from 'testcontainers';
 import type { StartedTestContainer } from 'testcontainers';
 import type { KafkaBroker } from './cluster-port.ts';
+import { partyProperties } from './cluster-port.ts';
 import { ownerLabels } from './container-runtime.ts';
 import type { Container, ContainerRuntime } from './container-runtime.ts';
 import { findFreePort } from '../free-port.ts';
 import { KAFKA_VERSION } from './kafka-jars.ts';
+import type { PartyListener } from './party-links.ts';
 
 export interface ContainerBrokerOptions {
   /** Of all members, from 1. */
@@ -16,6 +18,10 @@ export interface ContainerBrokerOptions {
   readonly networkName: string | null;
   readonly properties: Readonly<Record<string, string>>;
   readonly heapMb: number;
+  /** Default: none. */
+  readonly parties?: readonly PartyListener[];
+  /** A folder of this host that takes its data; default: a volume of its own. */
+  readonly dataFolder?: string;
 }
 
 export interface ContainerBroker extends KafkaBroker {
@@ -39,6 +45,9 @@ const STARTED = /Kafka Server started/;
 const START_MS = 120_000;
 const STOP_SECONDS = 20;
 const POLL_MS = 50;
+/** Ports of listeners for parties, inside. */
+const FIRST_PARTY = 9100;
+const DATA_FOLDER = '/var/lib/kafka/data';
 /** Network clients in the JVM remember look-ups: too long for networks that come and go. */
 const JVM = '-Dsun.net.inetaddr.ttl=1 -Dsun.net.inetaddr.negative.ttl=0';
 
@@ -53,22 +62,28 @@ export async function startContainerBroker(
   // Fixed before it is created: the broker tells it to clients, and a mapped port would change with a restart.
   const port = await findFreePort();
   const inside = networkName === null ? 'localhost' : aliasOf(id);
+  const parties = (options.parties ?? []).map((party, index) => ({ ...party, inside: FIRST_PARTY + index }));
   const settings: Record<string, string> = {
     'process.roles': 'broker,controller',
     'node.id': String(id),
-    listeners: 'PLAINTEXT://:9092,BROKER://:9093,CONTROLLER://:9094',
-    'advertised.listeners': `PLAINTEXT://${host}:${port},BROKER://${inside}:9093`,
-    'listener.security.protocol.map': 'BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+    ...partyProperties(
+      {
+        listeners: 'PLAINTEXT://:9092,BROKER://:9093,CONTROLLER://:9094',
+        'advertised.listeners': `PLAINTEXT://${host}:${port},BROKER://${inside}:9093`,
+        'listener.security.protocol.map': 'BROKER:PLAINTEXT,PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT',
+      },
+      parties.map(({ name, inside: at, advertised }) => ({ name, bind: `:${at}`, advertised })),
+    ),
     'inter.broker.listener.name': 'BROKER',
     'controller.listener.names': 'CONTROLLER',
     'controller.quorum.voters': ids
       .map((other) => `${other}@${networkName === null ? 'localhost' : aliasOf(other)}:9094`)
       .join(','),
-    'log.dirs': '/var/lib/kafka/data',
+    'log.dirs': options.dataFolder === undefined ? DATA_FOLDER : `${DATA_FOLDER}/log`,
     ...options.properties,
   };
   const container = new BrokerContainer(kafkaImage())
-    .publish(9092, port, host)
+    .publish([[9092, port], ...parties.map((party): [number, number] => [party.inside, party.port])], host)
     .withEnvironment({
       CLUSTER_ID,
       KAFKA_OPTS: JVM,
@@ -81,6 +96,7 @@ export async function startContainerBroker(
     .withStartupTimeout(START_MS)
     // Faster than to wait for its ports.
     .withWaitStrategy(Wait.forLogMessage(STARTED));
+  if (options.dataFolder !== undefined) container.withBindMounts([{ source: options.dataFolder, target: DATA_FOLDER }]);
   if (networkName !== null) container.withNetworkMode(networkName).withNetworkAliases(aliasOf(id));
   const started = await container.start();
   return control(runtime, started, id, `${host}:${port}`, `${inside}:9093`);
@@ -93,10 +109,12 @@ function environmentName(property: string): string {
 
 class BrokerContainer extends GenericContainer {
   /** On the loopback address only, where the engine is on this host. */
-  publish(port: number, hostPort: number, host: string): this {
-    this.withExposedPorts({ container: port, host: hostPort });
+  publish(ports: readonly (readonly [container: number, host: number])[], host: string): this {
+    this.withExposedPorts(...ports.map(([container, hostPort]) => ({ container, host: hostPort })));
     if (host === '127.0.0.1' || host === 'localhost')
-      this.hostConfig.PortBindings = { [`${port}/tcp`]: [{ HostIp: '127.0.0.1', HostPort: String(hostPort) }] };
+      this.hostConfig.PortBindings = Object.fromEntries(
+        ports.map(([port, hostPort]) => [`${port}/tcp`, [{ HostIp: '127.0.0.1', HostPort: String(hostPort) }]]),
+      );
     return this;
   }
 }
@@ -131,6 +149,7 @@ function control(
     address,
     insideAddress,
     containerId: started.getId(),
+    isRunning: async () => (await state()).isRunning,
     async kill() {
       if (!(await state()).isRunning) return;
       await container.kill({ signal: 'SIGKILL' });

@@ -6,6 +6,8 @@ import { aliasOf, startContainerBroker } from './container-broker.ts';
 import type { ContainerBroker } from './container-broker.ts';
 import { ownerLabels } from './container-runtime.ts';
 import type { ContainerRuntime } from './container-runtime.ts';
+import { findParty, startParties } from './party-links.ts';
+import { makeSmallDisk } from './small-disk.ts';
 
 const TOOL_SECONDS = 60;
 
@@ -14,9 +16,13 @@ export async function startClusterOn(runtime: ContainerRuntime, options: Cluster
   const ids = Array.from({ length: options.brokers ?? 3 }, (_, index) => index + 1);
   const networkName = `throughline-test-${randomUUID()}`;
   const network = await runtime.network.create({ Name: networkName, Labels: ownerLabels() });
+  const parties = await startParties(options.parties ?? [], ids);
+  const smallDisk = options.smallDiskMb === undefined ? null : makeSmallDisk(options.smallDiskMb);
   const members: ContainerBroker[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(members.splice(0).map((member) => member.remove()));
+    await parties.stop();
+    smallDisk?.remove();
     await network.remove().catch((error: unknown) => {
       if ((error as { readonly statusCode?: number }).statusCode !== 404) throw error;
     });
@@ -27,6 +33,8 @@ export async function startClusterOn(runtime: ContainerRuntime, options: Cluster
       const broker = await startContainerBroker(runtime, {
         ...{ id, ids, networkName, properties },
         heapMb: options.heapMb ?? 256,
+        parties: parties.listenersOf(id),
+        ...(smallDisk !== null && id === ids.at(-1) ? { dataFolder: smallDisk.folder } : {}),
       });
       members.push(broker);
     }),
@@ -51,6 +59,8 @@ export async function startClusterOn(runtime: ContainerRuntime, options: Cluster
         await network.connect({ Container: containerOf(all, id), EndpointConfig: { Aliases: [aliasOf(id)] } });
       },
     },
+    party: (name) => findParty(parties, name),
+    smallDisk,
     toolBootstrap: all.map(({ insideAddress }) => insideAddress).join(','),
     async runTool(name, args, { input = '', deadlineMs = TOOL_SECONDS * 1000 } = {}) {
       const where = await firstServing(all);

@@ -15,3 +15,5 @@ export { makeToken, passwordOf, saslOf, SESSION_MS, startSecureBroker } from './
 export type { SecureBroker, SecureUser } from './secure-broker.ts';
 export { findClusterKind, startCluster } from './start-cluster.ts';
 export type { ClusterKind } from './start-cluster.ts';
+export type { PartyLinks } from './party-links.ts';
+export type { SmallDisk } from './small-disk.ts';

@@ -27,6 +27,7 @@ export interface JavaBroker {
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
   signal(signal: 'SIGSTOP' | 'SIGCONT'): void;
   output(): string;
+  isRunning(): boolean;
   /** After the last `end`. */
   forget(): void;
 }
@@ -110,6 +111,7 @@ export async function prepareJavaBroker(options: JavaBrokerOptions): Promise<Jav
       child?.kill(signal);
     },
     output: () => output,
+    isRunning: () => child !== null,
     forget() {
       process.off('exit', killAtExit);
     },

@@ -48,7 +48,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const workers: ThroughlineProcess[] = [];
   const start = async (role: 'gateway' | 'worker', place: number): Promise<ThroughlineProcess> => {
     const own = role === 'gateway' ? options.gatewayArgs : options.workerArgs;
-    const args = [...log.args(role), ...(options.args ?? []), ...(own ?? [])];
+    const args = [...log.args(role, place), ...(options.args ?? []), ...(own ?? [])];
     const started = await startThroughline(role, { args, folder: folder.path });
     all.push(started);
     (role === 'gateway' ? gateways : workers)[place] = started;

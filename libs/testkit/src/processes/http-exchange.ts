@@ -9,6 +9,8 @@ export interface ExchangeOptions {
   readonly method: 'GET' | 'POST' | 'DELETE' | 'OPTIONS';
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Milliseconds until the head of the answer must have come. Default: as long as it takes. */
+  readonly headMs?: number;
 }
 
 /** How the body came to its end: `end` as the server meant it, `cut` without one. */
@@ -97,14 +99,23 @@ export class HttpAnswer {
   }
 }
 
-/** Resolves with the head of the answer. Rejects if no answer came: refused (`ECONNREFUSED`), or cut before it (`ECONNRESET`). */
-export function exchange(url: string, { method, headers = {}, body }: ExchangeOptions): Promise<HttpAnswer> {
+/**
+ * Resolves with the head of the answer. Rejects if no answer came: refused (`ECONNREFUSED`), cut before it
+ * (`ECONNRESET`), or not within `headMs`, which drops the connection.
+ */
+export function exchange(url: string, { method, headers = {}, body, headMs }: ExchangeOptions): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
+    const timer =
+      headMs === undefined ? undefined : setTimeout(() => sent.destroy(new Error(`no answer in ${headMs} ms`)), headMs);
     const sent = request(url, { method, agent: false, headers: { ...headers, ...length } }, (response) => {
+      clearTimeout(timer);
       resolve(new HttpAnswer(response));
     });
-    sent.on('error', reject);
+    sent.on('error', (error) => {
+      clearTimeout(timer);
+      reject(error);
+    });
     sent.end(body);
   });
 }

@@ -10,8 +10,8 @@ import { openSqliteLog } from '@throughline/log/sqlite';
 import type { ThroughlineRole } from './throughline-process.ts';
 
 export interface LogPlace {
-  /** Options of a process. */
-  args(role: ThroughlineRole): readonly string[];
+  /** Options of a process, the one in `place` (default 0) of its role. */
+  args(role: ThroughlineRole, place?: number): readonly string[];
   /** A handle of the test itself, to look in. */
   open(): Promise<Log>;
 }
@@ -40,6 +40,10 @@ export interface KafkaPlaceOptions {
   readonly replication?: number;
   /** Default 4, as the embedded log. */
   readonly partitions?: number;
+  /** Default: one of its own. */
+  readonly prefix?: string;
+  /** How a process reaches the brokers. Default: as `brokers` says. */
+  brokersOf?(role: ThroughlineRole, place: number): readonly string[];
   /** Session timeout of the group. Default 3 s, as the lease of the embedded log; the broker must allow it. */
   readonly leaseMs?: number;
 }
@@ -52,14 +56,14 @@ export function makeKafkaPlace(kafka: KafkaPlaceOptions): MakeLogPlace {
   const { brokers, replication = 1, partitions = 4, leaseMs = 3000 } = kafka;
   const client = { brokers, clientId: 'throughline-test', clock: systemClock };
   return async (folder, { retentionMs }) => {
-    const prefix = `e2e-${process.pid}-${Date.now().toString(36)}-${++places}`;
+    const prefix = kafka.prefix ?? `e2e-${process.pid}-${Date.now().toString(36)}-${++places}`;
     const retention = retentionMs === undefined ? {} : { retentionMs };
     await applyTopics(client, { prefix, partitions, replication, ...retention });
     const secrets = path.join(folder, 'throughline.secrets');
     writeFileSync(secrets, `${randomBytes(SECRET_BYTES).toString('base64url')}\n`, { mode: 0o600 });
     return {
-      args: (role) => [
-        ...['--log', `kafka://${brokers.join(',')}`, '--prefix', prefix],
+      args: (role, at = 0) => [
+        ...['--log', `kafka://${(kafka.brokersOf?.(role, at) ?? brokers).join(',')}`, '--prefix', prefix],
         ...(role === 'gateway' ? [] : ['--lease', `${leaseMs}ms`]),
         ...(role === 'worker' ? [] : ['--secrets-file', secrets]),
       ],

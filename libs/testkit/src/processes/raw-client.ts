@@ -7,6 +7,8 @@ export interface RawClientOptions {
   readonly version?: string;
   readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Milliseconds until the head of each answer must have come, else the request rejects. Default: as long as it takes. */
+  readonly headMs?: number;
 }
 
 type Params = Readonly<Record<string, unknown>>;
@@ -15,18 +17,21 @@ export class RawClient {
   readonly sessionId: string;
   readonly version: string;
   readonly #headers: Readonly<Record<string, string>>;
+  readonly #limit: { readonly headMs?: number };
   #lastRequest = 1;
 
-  private constructor(sessionId: string, version: string, headers: Readonly<Record<string, string>>) {
+  private constructor(sessionId: string, version: string, { headers = {}, headMs }: RawClientOptions) {
     this.sessionId = sessionId;
     this.version = version;
     this.#headers = headers;
+    this.#limit = headMs === undefined ? {} : { headMs };
   }
 
   /** Initializes a session on `url`. */
   static async connect(url: string, options: RawClientOptions = {}): Promise<RawClient> {
-    const { version = '2025-11-25', capabilities = {}, headers = {} } = options;
+    const { version = '2025-11-25', capabilities = {}, headers = {}, headMs } = options;
     const answer = await exchange(url, {
+      ...(headMs === undefined ? {} : { headMs }),
       method: 'POST',
       headers: { ...headers, ...POST_HEADERS },
       body: JSON.stringify({
@@ -40,15 +45,15 @@ export class RawClient {
     await answer.until('the answer to initialize', ({ data }) => data.includes('"serverInfo"'));
     const sessionId = answer.headers['mcp-session-id'];
     if (typeof sessionId !== 'string') throw new Error(`initialize names no session: ${describeAnswer(answer)}`);
-    const client = new RawClient(sessionId, version, headers);
+    const client = new RawClient(sessionId, version, options);
     const initialized = await client.notify(url, 'notifications/initialized');
     if (initialized.status !== 202) throw new Error(`initialized: ${initialized.status} ${await initialized.text()}`);
     return client;
   }
 
   /** Another client that speaks in an existing session. Its ids are its own. */
-  static of(sessionId: string, { version = '2025-11-25', headers = {} }: RawClientOptions = {}): RawClient {
-    return new RawClient(sessionId, version, headers);
+  static of(sessionId: string, options: RawClientOptions = {}): RawClient {
+    return new RawClient(sessionId, options.version ?? '2025-11-25', options);
   }
 
   /** An id that this client has not used. */
@@ -72,6 +77,7 @@ export class RawClient {
 
   post(url: string, message: unknown): Promise<HttpAnswer> {
     return exchange(url, {
+      ...this.#limit,
       method: 'POST',
       headers: { ...this.#own(), ...POST_HEADERS },
       body: JSON.stringify(message),
@@ -81,16 +87,16 @@ export class RawClient {
   /** GET with a cursor. */
   resume(url: string, lastEventId: string): Promise<HttpAnswer> {
     const headers = { ...this.#own(), Accept: 'text/event-stream', 'Last-Event-ID': lastEventId };
-    return exchange(url, { method: 'GET', headers });
+    return exchange(url, { ...this.#limit, method: 'GET', headers });
   }
 
   /** GET without a cursor: a standalone stream. */
   listen(url: string): Promise<HttpAnswer> {
-    return exchange(url, { method: 'GET', headers: { ...this.#own(), Accept: 'text/event-stream' } });
+    return exchange(url, { ...this.#limit, method: 'GET', headers: { ...this.#own(), Accept: 'text/event-stream' } });
   }
 
   end(url: string): Promise<HttpAnswer> {
-    return exchange(url, { method: 'DELETE', headers: this.#own() });
+    return exchange(url, { ...this.#limit, method: 'DELETE', headers: this.#own() });
   }
 
   #own(): Record<string, string> {

@@ -15,8 +15,20 @@ export interface StreamMessage {
   readonly data: string;
 }
 
+/** How a stream broke: messages are missing, came again, are not those of the ids, or it cannot be read at all. */
+export type StreamFault = 'lost' | 'repeated' | 'content' | 'malformed';
+
+export class BrokenStream extends Error {
+  readonly fault: StreamFault;
+
+  constructor(fault: StreamFault, message: string) {
+    super(message);
+    this.fault = fault;
+  }
+}
+
 /**
- * The messages of one stream as one client got them, over however many connections. Throws at the first event that
+ * The messages of one stream as one client got them, over however many connections. Throws `BrokenStream` at the first event that
  * breaks a rule: another stream's id, a `seq` that is not the last one plus 1, a chain that is not that of the content.
  * Errors that a gateway made itself (`seq` is `end`) are taken as messages and end the count.
  */
@@ -28,28 +40,30 @@ export function checkStream(sessionId: string, items: readonly SseItem[]): reado
   let ended = false;
   for (const { kind, id, data } of items) {
     if (kind !== 'event' || (id === undefined && data === '')) continue;
-    if (id === undefined) throw new Error(`a message without an id: ${data.slice(0, 200)}`);
+    if (id === undefined) throw new BrokenStream('malformed', `a message without an id: ${data.slice(0, 200)}`);
     const cursor = parseEventId(id);
-    if (cursor === null) throw new Error(`an id that does not parse: ${id}`);
+    if (cursor === null) throw new BrokenStream('malformed', `an id that does not parse: ${id}`);
     const own = formatStreamLabel(cursor.stream);
     if (label === undefined) {
       label = own;
       chain = startChain(sessionId, cursor.stream);
     }
-    if (own !== label) throw new Error(`an event of ${own} on stream ${label}: ${id}`);
+    if (own !== label) throw new BrokenStream('malformed', `an event of ${own} on stream ${label}: ${id}`);
     if (cursor.seq === 'end') {
       ended = true;
       messages.push({ id, data });
       continue;
     }
-    if (ended) throw new Error(`${id} comes after the end`);
+    if (ended) throw new BrokenStream('repeated', `${id} comes after the end`);
     if (data !== '') {
       chain = extendChain(chain, encodeText(data));
       seq += 1;
       messages.push({ id, data });
     }
-    if (cursor.seq !== seq) throw new Error(`${id}: seq is ${cursor.seq}, expected ${seq}`);
-    if (!equalBytes(cursor.chain, chain)) throw new Error(`${id}: the chain is not that of the messages received`);
+    if (cursor.seq !== seq)
+      throw new BrokenStream(cursor.seq > seq ? 'lost' : 'repeated', `${id}: seq is ${cursor.seq}, expected ${seq}`);
+    if (!equalBytes(cursor.chain, chain))
+      throw new BrokenStream('content', `${id}: the chain is not that of the messages received`);
   }
   return messages;
 }

@@ -24,7 +24,7 @@ export interface ThroughlineProcess extends AsyncDisposable {
   readonly ready: string;
   /** The MCP endpoint; `''` for a worker. */
   readonly url: string;
-  /** Address of `/readyz`; `''` for a worker. */
+  /** Address of `/readyz` and `/metrics`; `''` for a worker without `--admin`. */
   readonly adminUrl: string;
   /** Milliseconds from the start of the process to the ready line. */
   readonly startMs: number;
@@ -32,6 +32,10 @@ export interface ThroughlineProcess extends AsyncDisposable {
   isRunning(): boolean;
   /** What it wrote to stderr: logs, as JSON lines. The newest part if it is much. */
   logs(): string;
+  /** SIGSTOP: it stands still, its sockets stay open. */
+  pause(): void;
+  /** SIGCONT. */
+  resume(): void;
   /** SIGKILL: it can do nothing any more. Resolves when it is gone. */
   kill(): Promise<Exit>;
   /** SIGTERM: a planned stop. Resolves when it is gone; rejects if it stays. */
@@ -110,16 +114,23 @@ export async function startThroughline(
     throw error;
   }
   const addressesNow = addressesOf(logs);
+  const workerAdmin = /"adminUrl":"(?<url>[^"]+)"/.exec(logs)?.groups?.['url'];
   return {
     role,
     pid: child.pid ?? 0,
     ready: line,
     url: addressesNow === null ? '' : `${addressesNow.url}/mcp`,
-    adminUrl: addressesNow?.adminUrl ?? '',
+    adminUrl: addressesNow?.adminUrl ?? workerAdmin ?? '',
     startMs: performance.now() - startedAt,
     exited,
     isRunning: () => running.has(child),
     logs: () => logs,
+    pause() {
+      child.kill('SIGSTOP');
+    },
+    resume() {
+      child.kill('SIGCONT');
+    },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),
     async [Symbol.asyncDispose]() {

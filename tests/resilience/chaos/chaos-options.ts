@@ -1,0 +1,56 @@
+/** The command line of `npm run chaos`: read whole, refused with what is wrong and what there is. */
+import { parseArgs } from 'node:util';
+
+export interface ChaosOptions {
+  readonly minutes: number;
+  readonly seed: number;
+  /** Names; empty: all. */
+  readonly faults: readonly string[];
+  /** Each once, in order, whatever the minutes. */
+  readonly each: boolean;
+  readonly write: boolean;
+  readonly clients: number;
+}
+
+const USAGE =
+  'Usage: npm run chaos -- [--minutes 5] [--seed <number>] [--fault <name>]… [--each] [--write] [--clients 50]';
+
+/** `randomSeed` counts without `--seed`. Returns what is wrong as text. */
+export function parseChaosOptions(
+  args: readonly string[],
+  known: readonly string[],
+  randomSeed: number,
+): ChaosOptions | string {
+  let values;
+  try {
+    ({ values } = parseArgs({
+      args: [...args],
+      options: {
+        minutes: { type: 'string', default: '5' },
+        seed: { type: 'string' },
+        fault: { type: 'string', multiple: true, default: [] },
+        each: { type: 'boolean', default: false },
+        write: { type: 'boolean', default: false },
+        clients: { type: 'string', default: '50' },
+      },
+    }));
+  } catch (error) {
+    return `${error instanceof Error ? error.message : String(error)}\n${USAGE}`;
+  }
+  const minutes = Number(values.minutes);
+  const seed = values.seed === undefined ? randomSeed : Number(values.seed);
+  const clients = Number(values.clients);
+  const unknown = values.fault.filter((name) => !known.includes(name));
+  const wrong = [
+    ...(minutes > 0 && minutes <= 24 * 60 ? [] : [`--minutes ${values.minutes}: a number above 0, at most 1440`]),
+    ...(Number.isSafeInteger(seed) && values.seed !== '' ? [] : [`--seed ${values.seed ?? ''}: a whole number`]),
+    ...(Number.isSafeInteger(clients) && clients >= 1 && clients <= 500
+      ? []
+      : [`--clients ${values.clients}: a whole number from 1 to 500`]),
+    ...(unknown.length === 0
+      ? []
+      : [`--fault ${unknown.join(', ')}: there is no such fault. There are:\n  ${known.join('\n  ')}`]),
+  ];
+  if (wrong.length > 0) return `${wrong.join('\n')}\n${USAGE}`;
+  return { minutes, seed, clients, faults: values.fault, each: values.each, write: values.write };
+}
