@@ -9,7 +9,8 @@ import { FAULTS } from './faults.ts';
 import type { FaultName } from './faults.ts';
 import { beginsAtStart, readPartition, readStream } from './model.ts';
 import type { ModelPartition, ModelSession, ModelStream } from './model.ts';
-import type { CallRecord, ExchangeRecord, RunRecords, SessionRecordOfRun } from './records-of-run.ts';
+import type { CallRecord, ExchangeRecord, Forgery, RunRecords, SessionRecordOfRun } from './records-of-run.ts';
+import { refusalOf } from './forge-cursor.ts';
 import { TOOLS } from './scripted-host.ts';
 import { NEVER_BEGAN } from './sim-client.ts';
 
@@ -51,6 +52,20 @@ export function check(records: RunRecords): readonly Finding[] {
   }
   return findings;
 }
+
+/** How what was forged is refused, while the session lives. */
+const REFUSALS: Readonly<
+  Record<Forgery, { readonly answers: readonly number[]; readonly reasons: readonly string[] }>
+> = {
+  cut: { answers: [400], reasons: ['cursor-malformed'] },
+  foreign: { answers: [400], reasons: ['cursor-foreign'] },
+  stream: { answers: [400], reasons: ['cursor-foreign'] },
+  partition: { answers: [400], reasons: ['cursor-foreign'] },
+  epoch: { answers: [200, 404], reasons: ['epoch-mismatch'] },
+  offset: { answers: [200, 404], reasons: ['gap', 'beyond-end', 'diverged'] },
+  digit: { answers: [200, 404], reasons: ['gap', 'beyond-end', 'diverged'] },
+  session: { answers: [404], reasons: [] },
+};
 
 class Judge {
   readonly #records: RunRecords;
@@ -328,11 +343,25 @@ class Judge {
       this.#find('SIM-SESSION', `${at}: a message of session ${mark} came in ${keyOf(session)}`);
   }
 
-  /** A cursor that no server gave gets no message: it is refused, or ends its own session. */
-  #forged({ receipts, status, lastEventId }: ExchangeRecord, where: string): void {
-    const told = receipts.filter(({ id, data }) => data !== '' && parseEventId(id)?.seq !== 'end');
-    if (told.length > 0) this.#find('SIM-REFUSED', `${where}: ${told.length} messages for the forged ${lastEventId}`);
+  /** A cursor that no server gave gets nothing: it is refused for what is wrong with it, or ends its own session. */
+  #forged({ receipts, status, lastEventId, forgery, refusal, session }: ExchangeRecord, where: string): void {
+    const told = receipts.filter(({ id }) => parseEventId(id)?.seq !== 'end');
+    if (told.length > 0) this.#find('SIM-REFUSED', `${where}: ${told.length} events for the forged ${lastEventId}`);
     if (status === 500) this.#find('SIM-NO-BUGS', `${where}: status 500`);
+    if (forgery === undefined || status === null || status === 503) return;
+    const record = this.#records.sessions.find(({ id }) => id === session);
+    const mayBeOver = record === undefined || record.lost !== null || record.deleted || record.forged;
+    if (status === 404 && (mayBeOver || this.#harms.has('history'))) return;
+    const inBand = receipts.map(({ data }) => refusalOf(data)).at(-1) ?? null;
+    const told400 = status === 400 ? (refusal ?? null) : null;
+    const reason = told400 ?? inBand;
+    const { answers, reasons } = REFUSALS[forgery];
+    // A connection may be cut before its refusal has come.
+    const isAnswered = status !== 200 || reason !== null;
+    const isOver =
+      (reason === 'session-ended' && mayBeOver) || (reason === 'epoch-mismatch' && this.#harms.has('history'));
+    if (!answers.includes(status) || (isAnswered && reason !== null && !reasons.includes(reason) && !isOver))
+      this.#find('SIM-REFUSED', `${where}: ${status} ${reason ?? ''} for ${lastEventId}, forged in its ${forgery}`);
   }
 
   /** An error of the gateway's own; whether it refuses a resume, so that nothing may follow. */

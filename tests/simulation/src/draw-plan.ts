@@ -66,7 +66,7 @@ function makeHabits(chance: Chance): ClientHabits {
     cancel: chance.pick([0, 0, 0.15]),
     deleteSession: chance.pick([0, 0, 0, 0.02]),
     oddResume: chance.pick([0, 0, 0.3]),
-    forge: chance.pick([0, 0, 0, 0.03]),
+    forge: chance.pick([0, 0, 0.05]),
     slowRead: chance.pick([0, 0, 0.1]),
     tools: {
       echo: 3,

@@ -8,6 +8,13 @@ export interface Receipt {
   readonly data: string;
 }
 
+/**
+ * What is wrong with a cursor that no server gave, or with the session id beside it.
+ * - `cut`: its end is missing. `foreign`: it is of another session. `stream`, `partition`, `epoch`, `offset`: that field
+ *   is another. `digit`: the checksum of its anchor is another. `session`: the session id has another signature.
+ */
+export type Forgery = 'cut' | 'foreign' | 'stream' | 'partition' | 'epoch' | 'offset' | 'digit' | 'session';
+
 /** One HTTP exchange as its client saw it. */
 export interface ExchangeRecord {
   readonly number: number;
@@ -20,6 +27,10 @@ export interface ExchangeRecord {
   readonly asks: readonly (string | number)[];
   /** Whether the cursor was given by a server of this run for this session, so that it must be understood. */
   isHonest: boolean;
+  /** What was forged, if anything was. */
+  forgery?: Forgery;
+  /** Reason or code of the refusal in the body of an answer that is no stream. */
+  refusal?: string | null;
   /** Whether the exchange took place after all faults, to read everything again. */
   isReread: boolean;
   status: number | null;

@@ -11,7 +11,7 @@ import { check } from './checker.ts';
 import type { Finding } from './checker.ts';
 import { calm, createConditions } from './conditions.ts';
 import { faultNamed } from './faults.ts';
-import type { FaultScene } from './faults.ts';
+import type { FaultScene } from './fault-scene.ts';
 import { forbidReal } from './forbid-real.ts';
 import { Network } from './network.ts';
 import { createGatewayNode, createWorkerNode } from './nodes.ts';
@@ -79,6 +79,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     ledger: [],
     isCalm: () => isWindingDown,
     bugs: [],
+    memberships: new WeakMap(),
     onEffect: new Set(),
   };
   const onRejection = (reason: unknown): void => {
@@ -144,9 +145,10 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     calm(world.conditions);
     world.onEffect.clear();
     for (const node of nodes) {
-      node.process()?.killAfterSteps(Number.POSITIVE_INFINITY);
+      node.process()?.disarm();
       node.process()?.resume();
     }
+    for (const worker of workers) worker.membership()?.distort(null);
     const quietMs = time.nowMs();
     trace.add('world', 'quiet');
     isWindingDown = true;
@@ -204,15 +206,15 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
 /** Starts what is down, again and again, as an orchestrator does. */
 function supervise(nodes: readonly Node[], clock: Clock, chance: Chance): void {
   for (const node of nodes) {
-    const look = (): void => {
-      if (node.process() === null) {
-        clock.setTimer(chance.between(0, RESTART_MS), () => {
-          node.start();
-          clock.setTimer(100, look);
+    const startIn = (ms: number): void => {
+      clock.setTimer(ms, () => {
+        node.start();
+        node.process()?.onDeath(() => {
+          startIn(chance.between(0, RESTART_MS));
         });
-      } else clock.setTimer(100, look);
+      });
     };
-    clock.setTimer(chance.between(0, 300), look);
+    startIn(chance.between(0, 300));
   }
 }
 

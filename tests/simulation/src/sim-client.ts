@@ -8,6 +8,7 @@ import type { Chance } from './chance.ts';
 import { fetchOverWire } from './fetch.ts';
 import type { Fetched, FetchOptions } from './fetch.ts';
 import type { Network, WireRequest } from './network.ts';
+import { forgeCursor, refusalOf } from './forge-cursor.ts';
 import type { CallOutcome, CallRecord, ExchangeRecord, GoneCheck, SessionRecordOfRun } from './records-of-run.ts';
 import type { SseEvent } from './sse-parser.ts';
 import type { Trace } from './trace.ts';
@@ -437,29 +438,26 @@ export class SimClient {
     if (fetched.status === 204 || fetched.status === 404) this.#lose(session, `DELETE: ${fetched.status}`);
   }
 
-  /** A cursor that is cut, of another session, or of another place: answered with 400, or it ends this session at most. */
+  /** A cursor that no server gave for this session: answered with 400, or it ends this session at most. */
   async #forge(session: Session): Promise<void> {
     const { chance } = this.#options;
     const known = [...session.streams.values()].flatMap(({ cursors }) => cursors);
     if (known.length === 0) return;
     const honest = chance.pick(known).id;
     const others = this.#sessions.filter((other) => other !== session && other.streams.size > 0);
-    const fields = honest.split('.');
-    const kind = chance.pick(['cut', 'foreign', 'stream', 'offset', 'digit'] as const);
-    let cursor = honest;
-    if (kind === 'cut') cursor = honest.slice(0, chance.whole(1, honest.length - 1));
-    if (kind === 'foreign')
-      cursor = others.length === 0 ? honest.slice(1) : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
-    if (kind === 'stream')
-      cursor = honest.replace(/\.([rs])\d+/, (_match, letter: string) => `.${letter}${chance.below(1000)}`);
-    if (kind === 'offset') cursor = [fields[0], fields[1], chance.below(5000), ...fields.slice(3)].join('.');
-    // In the checksum of the anchor: the chain behind it is the client's own affair.
-    if (kind === 'digit') cursor = `${honest.slice(0, -16)}AAA${honest.slice(-13)}`;
-    if (cursor === honest) return;
-    if (kind === 'offset' || kind === 'digit') session.record.forged = true;
+    const foreign = others.length === 0 ? null : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
+    const { kind, cursor } = forgeCursor(honest, foreign, chance);
+    if (cursor === honest && kind !== 'session') return;
+    if (kind === 'offset' || kind === 'digit' || kind === 'epoch') session.record.forged = true;
     const record = this.#record(session, 'GET', [], cursor);
     record.isHonest = false;
-    await this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), {});
+    record.forgery = kind;
+    const wire = this.#wire('GET', session, session.record.server, '', cursor);
+    const id = session.record.id;
+    const last = id.at(-2) === 'A' ? 'B' : 'A';
+    const headers = { ...wire.headers, 'Mcp-Session-Id': `${id.slice(0, -2)}${last}${id.slice(-1)}` };
+    const fetched = await this.#fetch(record, kind === 'session' ? { ...wire, headers } : wire, {});
+    record.refusal = refusalOf(fetched.body);
   }
 
   // What comes.
