@@ -11,6 +11,8 @@ export interface Mutant {
   readonly edits: readonly { readonly file: string; readonly from: string; readonly to: string }[];
   /** Faults that bring it to light; else those of the seed. */
   readonly faults?: readonly FaultName[];
+  /** A seed known to catch it: tried first. Whoever changes what seeds draw runs `mutants.ts`, which prints another. */
+  readonly seed?: number;
   /** Replaces what the seed would draw. */
   readonly overrides?: PlanOptions['overrides'];
   /** A test file that catches it instead: seeds bring it to light too rarely. */
@@ -284,6 +286,67 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'services/gateway/src/stream.ts',
         from: "if (stream.kind !== 'request') return null;",
         to: "if (stream.kind !== 'never') return null;",
+      },
+    ],
+  },
+  {
+    name: 'newer-instead-of-equal',
+    breaks: 'a record counts if its owner is not older than the claim in force, so that a void claim writes',
+    test: 'libs/history/src/ownership-model.test.ts',
+    edits: [
+      {
+        file: 'libs/history/src/claims.ts',
+        from: 'event.owner === null || event.owner === this.inForceAt(event.offset)',
+        to: 'event.owner === null || event.owner >= (this.inForceAt(event.offset) ?? 0)',
+      },
+    ],
+  },
+  {
+    name: 'divergence-is-not-seen',
+    breaks: 'an anchor counts though another record stands there now',
+    test: 'libs/history/src/resumption-model.test.ts',
+    edits: [
+      {
+        file: 'libs/history/src/resumption.ts',
+        from: 'finding.record.offset !== cursor.offset || anchorChecksum(finding.record) !== cursor.crc',
+        to: 'finding.record.offset !== cursor.offset',
+      },
+    ],
+  },
+  {
+    name: 'foreign-cursors-are-taken',
+    breaks: 'a cursor of another session or stream is taken for one of this session',
+    overrides: { gateways: 2, partitions: 1 },
+    faults: ['clock-jump'],
+    edits: [
+      {
+        file: 'libs/history/src/resumption.ts',
+        from: 'equalBytes(cursor.tag, streamTag(request.sessionId, cursor.stream))',
+        to: '(equalBytes(cursor.tag, streamTag(request.sessionId, cursor.stream)) || cursor.tag.length > 0)',
+      },
+    ],
+  },
+  {
+    name: 'accepted-before-it-is-there',
+    breaks: 'a notification or an answer is accepted before it is in the log',
+    faults: ['append-refused', 'append-unknown', 'log-full'],
+    edits: [
+      {
+        file: 'services/gateway/src/post.ts',
+        from: '    await appendForClient(context, to, inboundRecords(context, incoming, null));',
+        to: '    void appendForClient(context, to, inboundRecords(context, incoming, null)).catch(() => undefined);',
+      },
+    ],
+  },
+  {
+    name: 'doubt-is-told-as-a-bug',
+    breaks: 'a worker tells a log that refuses an append, or leaves it in doubt, as a failure of its own',
+    faults: ['append-unknown', 'log-full', 'cut-from-log'],
+    edits: [
+      {
+        file: 'services/worker/src/claim/partition-owner.ts',
+        from: 'if (isOfTheLog(error)) context.logger.warn',
+        to: "if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn",
       },
     ],
   },

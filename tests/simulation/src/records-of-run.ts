@@ -23,6 +23,11 @@ export interface ExchangeRecord {
   readonly method: 'POST' | 'GET' | 'DELETE';
   gateway: string;
   readonly lastEventId: string | null;
+  /** When it was sent, and when its head came; `null`: it never did. */
+  readonly sentMs: number;
+  headMs: number | null;
+  /** What a POST said. */
+  body: string;
   /** JSON-RPC ids of the requests in the body. */
   readonly asks: readonly (string | number)[];
   /** Whether the cursor was given by a server of this run for this session, so that it must be understood. */
@@ -36,6 +41,8 @@ export interface ExchangeRecord {
   status: number | null;
   /** Offset of this connection's own attachment, once the border between replayed and live was told. */
   liveAt: number | null;
+  /** When that was. */
+  liveMs: number | null;
   readonly receipts: Receipt[];
   end: 'ended' | 'reset' | 'refused' | 'left' | 'silent' | null;
 }
@@ -100,6 +107,12 @@ export interface HistoryBreak {
   readonly isTold: boolean;
 }
 
+/** A fault that found something to strike. */
+export interface StruckFault {
+  readonly fault: string;
+  readonly atMs: number;
+}
+
 export interface PartitionArchive {
   readonly partition: Partition;
   readonly events: readonly LogRecord[];
@@ -129,6 +142,8 @@ export interface RunRecords {
   readonly bugs: readonly string[];
   /** Faults of the run, by name. */
   readonly faults: readonly string[];
+  /** What struck, in the order of time. */
+  readonly struck: readonly StruckFault[];
   /** When the last fault was over. */
   readonly quietMs: number;
   readonly endMs: number;
