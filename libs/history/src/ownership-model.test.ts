@@ -202,7 +202,7 @@ describe('ownership', () => {
     fc.assert(
       fc.property(commands, (all) => {
         fc.modelRun(
-          () => ({ model: { log: [], beliefs: new Map() }, real: { records: [], readers: [] } as Real }),
+          () => ({ model: { log: [], beliefs: new Map() }, real: { records: [], readers: [] } }),
           [...all, new Begin(0), new Read(10)],
         );
       }),

@@ -283,8 +283,8 @@ describe('a resume', () => {
       fc.property(commands, (all) => {
         fc.modelRun(
           () => ({
-            model: { log: [], start: 0, epoch: 0, isEnded: false, count: 0 } as Model,
-            real: { records: [], given: [] } as Real,
+            model: { log: [], start: 0, epoch: 0, isEnded: false, count: 0 },
+            real: { records: [], given: [] },
           }),
           [...opening, new Read(0), new Read(1), ...all, new Resume(0, false), new Resume(4, false)],
         );

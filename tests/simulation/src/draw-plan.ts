@@ -3,8 +3,7 @@ import { createChance } from './chance.ts';
 import type { Chance } from './chance.ts';
 import { FAULTS } from './faults.ts';
 import type { FaultName } from './faults.ts';
-import type { ClientStep, Plan, Strike } from './plan.ts';
-import type { ClientHabits } from './sim-client.ts';
+import type { ClientHabits, ClientStep, Plan, Strike } from './plan.ts';
 
 export interface PlanOptions {
   /** Replaces what the seed would draw. */

@@ -24,6 +24,7 @@ const SMALL_CACHE = { cacheBytes: 1024, catchUpReaders: 2, keepAliveMs: 200, ref
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'clamped-cursor',
+    seed: 10,
     breaks: 'a cursor below what is held goes on at what is held',
     faults: ['retention', 'connection-cut', 'gateway-crash'],
     edits: [
@@ -41,6 +42,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-claim-check',
+    seed: 17,
     breaks: 'readers accept the records of every owner',
     faults: ['worker-pause', 'append-unknown', 'member-churn'],
     edits: [
@@ -54,7 +56,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'claims-without-predecessor',
     breaks: 'the newest claim wins, whatever it names as its predecessor',
-    faults: ['worker-pause', 'member-churn', 'worker-crash', 'slow-append'],
+    test: 'libs/history/src/ownership-model.test.ts',
     edits: [
       {
         file: 'libs/history/src/claims.ts',
@@ -65,6 +67,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'replay-then-register',
+    seed: 11,
     breaks: 'the place from which a POST reads is taken after its append',
     edits: [
       {
@@ -76,6 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'rerun-without-limit',
+    seed: 2,
     breaks: 'what was started is run again by each owner',
     faults: ['worker-crash', 'worker-pause', 'crash-at-append'],
     edits: [
@@ -88,6 +92,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'dispatch-before-start-is-read-back',
+    seed: 2,
     breaks: 'a call with effects runs before its start was read back accepted',
     faults: ['worker-pause', 'member-churn', 'append-unknown', 'slow-process'],
     edits: [
@@ -100,6 +105,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-newest-attachment',
+    seed: 7,
     breaks: 'a connection goes on when a newer one has its stream',
     faults: ['half-open', 'connection-cut'],
     edits: [
@@ -112,6 +118,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'lazily-ended-session',
+    seed: 11,
     breaks: 'a refused resume does not end its session',
     faults: ['retention', 'connection-cut', 'gateway-pause'],
     edits: [
@@ -124,6 +131,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'checkpoint-without-queued',
+    seed: 2,
     breaks: 'a checkpoint leaves out what was taken in and waits',
     faults: ['worker-crash', 'worker-stop'],
     edits: [
@@ -148,6 +156,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'idle-refresh-before-events',
+    seed: 1,
     breaks: 'an idle connection that woke up is moved to the end of what was read',
     edits: [
       {
@@ -315,6 +324,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'foreign-cursors-are-taken',
+    seed: 11,
     breaks: 'a cursor of another session or stream is taken for one of this session',
     overrides: { gateways: 2, partitions: 1 },
     faults: ['clock-jump'],
@@ -328,6 +338,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'accepted-before-it-is-there',
+    seed: 4,
     breaks: 'a notification or an answer is accepted before it is in the log',
     faults: ['append-refused', 'append-unknown', 'log-full'],
     edits: [
@@ -340,6 +351,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'doubt-is-told-as-a-bug',
+    seed: 11,
     breaks: 'a worker tells a log that refuses an append, or leaves it in doubt, as a failure of its own',
     faults: ['append-unknown', 'log-full', 'cut-from-log'],
     edits: [

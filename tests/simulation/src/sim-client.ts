@@ -15,26 +15,6 @@ import type { ClientStep, PlannedClient } from './plan.ts';
 import type { SseEvent } from './sse-parser.ts';
 import type { Trace } from './trace.ts';
 
-/** What one client does, drawn from the seed. */
-export interface ClientHabits {
-  readonly version: '2025-03-26' | '2025-06-18' | '2025-11-25';
-  readonly servers: readonly string[];
-  /** Milliseconds between two calls: uniform up to twice this. */
-  readonly paceMs: number;
-  readonly maxParallel: number;
-  /** Chance that a call whose fate is unknown is posted again under the same id, instead of being given up. */
-  readonly postAgain: number;
-  readonly cancel: number;
-  readonly deleteSession: number;
-  /** Chance that a resume is doubled on another gateway, or made with an older cursor. */
-  readonly oddResume: number;
-  /** Chance that a call is replaced by a GET with a cursor that no server gave. */
-  readonly forge: number;
-  /** Chance that a connection is read only after a while. */
-  readonly slowRead: number;
-  readonly tools: Readonly<Record<string, number>>;
-}
-
 export interface SimClientOptions {
   readonly name: string;
   readonly clock: Clock;
