@@ -180,6 +180,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-session-filter',
+    seed: 2,
     breaks: 'catch-up delivers the records of all sessions',
     faults: ['connection-cut', 'gateway-crash'],
     overrides: { partitions: 1, gateway: SMALL_CACHE },
@@ -193,6 +194,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'repetitions-run',
+    seed: 1,
     breaks: 'a request that is posted again runs again',
     faults: ['duplicate-post'],
     edits: [
@@ -205,6 +207,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'unknown-appends-are-repeated',
+    seed: 2,
     breaks: 'an append without a known outcome is made again',
     faults: ['append-unknown'],
     edits: [
@@ -217,6 +220,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'ends-are-forgotten',
+    seed: 2,
     breaks: 'gateways serve sessions that have ended',
     edits: [
       {

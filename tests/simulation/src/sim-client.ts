@@ -275,7 +275,9 @@ export class SimClient {
       token: `${name}-${number}`,
       tool,
       session: session.record.id,
-      requestId: chance.happens(0.5) ? Number(number.replace('p', '8').replace('-', '0')) : `${name}-${number}`,
+      requestId: chance.happens(0.5)
+        ? Number(number.replace('p-', String(FIRST_OWN_ID / 10)).replace('-', '0'))
+        : `${name}-${number}`,
       startedMs: clock.monoMs(),
       cancelled: false,
       endedMs: null,
