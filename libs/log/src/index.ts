@@ -1,4 +1,5 @@
 export { ackWithin } from './ack-within.ts';
+export { answerWithin, LOG_ANSWER_MS } from './answer-within.ts';
 export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { anchorOf } from './continuity.ts';

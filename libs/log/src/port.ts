@@ -11,7 +11,7 @@ export interface LogDescription {
   /** Names this very log: another file, cluster or re-created store has another id. */
   readonly clusterId: string;
   readonly driver: 'memory' | 'sqlite' | 'kafka';
-  /** Partitions of `inbound`, `events` and `sessions`; `meta` and `dead-letter` have one. */
+  /** Partitions of `inbound`, `events` and `sessions`; `meta` and `dead-letter` have one. Of a living log only this changes, and only upwards. */
   readonly partitions: number;
   /** Largest record (key + value + headers, bytes) that an append accepts. */
   readonly maxRecordBytes: number;
@@ -94,7 +94,12 @@ export interface JoinOptions {
 }
 
 export interface Log {
+  /** As this handle knows it: partitions that are added are known here within seconds if anybody listens or is a member of a group, and after {@link describe}. */
   readonly description: LogDescription;
+  /** Asks the log what it is now. Errors: `LOG_UNAVAILABLE`, `CLOSED`. */
+  describe(): Promise<LogDescription>;
+  /** Calls back whenever `description.partitions` has become more. Returns the way to stop it. SPEC: LOG-GROWN. */
+  onGrown(listener: () => void): () => void;
   /**
    * Appends records to one partition, all or none, consecutive. Resolves when they are durable.
    * Errors: `APPEND_REFUSED` (not in the log), `APPEND_UNKNOWN` (may be), `CLOSED`.

@@ -86,7 +86,8 @@ export function openView(options: ViewOptions): View {
   };
   /** `true` when what was applied is what the log holds, or the view has begun anew. */
   const makeSure = async (): Promise<boolean> => {
-    const continuity = await checkContinuity(log, of, { position, anchor }, { mayProbe: isInDoubt, signal });
+    const checking = checkContinuity(log, of, { position, anchor }, { mayProbe: isInDoubt, signal });
+    const continuity = await abortable(checking, signal);
     if (continuity.found === 'doubt') {
       if (!isInDoubt) options.onFinding('doubt', readMs);
       isInDoubt = true;

@@ -111,6 +111,7 @@ describe('error objects', () => {
         reason,
         action,
         requested: 'k7q2fabcde.1',
+        ...(action === 'reinitialize' ? { mayHaveRun: true } : {}),
       });
     },
   );

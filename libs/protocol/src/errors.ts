@@ -109,6 +109,8 @@ export function resumptionError(rejected: ResumptionRejected): JsonRpcErrorObjec
     type: 'ResumptionRejected',
     reason: rejected.reason,
     action: ends ? 'reinitialize' : 'correct-cursor',
+    // Of the call that waited for what is not replayed: where the session lives on, it can still be asked for.
+    ...(ends ? { mayHaveRun: true } : {}),
     requested: rejected.requested.slice(0, MAX_EVENT_ID_LENGTH),
     ...(rejected.available === undefined ? {} : { available: rejected.available }),
   });

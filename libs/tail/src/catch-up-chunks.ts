@@ -49,7 +49,7 @@ export class CatchUpChunk {
 }
 
 export class CatchUpChunks {
-  readonly #maxBytes: number;
+  #maxBytes: number;
   /** Least recently used first. */
   readonly #chunks = new Map<CatchUpChunk, number>();
   #bytes = 0;
@@ -60,6 +60,11 @@ export class CatchUpChunks {
 
   bytes(): number {
     return this.#bytes;
+  }
+
+  /** Takes effect with the next chunk. */
+  resize(maxBytes: number): void {
+    this.#maxBytes = maxBytes;
   }
 
   /** One that holds everything from `position` on, up to its own end beyond it. */

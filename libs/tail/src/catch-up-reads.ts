@@ -66,6 +66,10 @@ export class CatchUpReads {
     return this.#chunks.bytes();
   }
 
+  resize(chunkBytes: number): void {
+    this.#chunks.resize(chunkBytes);
+  }
+
   /** What the log holds from `position` on. A failure is told and gives an empty chunk. Waits at most `waitMs`, if it is given. */
   read(position: Offset, signal: AbortSignal): Promise<Exclude<CatchUpRead, { readonly kind: 'late' }>>;
   read(position: Offset, signal: AbortSignal, waitMs: number): Promise<CatchUpRead>;

@@ -47,7 +47,7 @@ export function firstIndexAt<T>(list: readonly T[], position: Offset, offsetOf: 
 }
 
 export class HotCache {
-  readonly #maxBytes: number;
+  #maxBytes: number;
   readonly #byKey = new Map<string, TailEvent[]>();
   /** Evicted slots are emptied at once and cut off now and then. */
   #slots: (Slot | undefined)[] = [];
@@ -86,6 +86,11 @@ export class HotCache {
       else events.push(event);
     }
     while (this.#bytes > this.#maxBytes && this.#slots.length - this.#head > 1) this.#evict();
+  }
+
+  /** Takes effect with the next record. */
+  resize(maxBytes: number): void {
+    this.#maxBytes = maxBytes;
   }
 
   /** Forgets everything; what comes next begins at `start`. */

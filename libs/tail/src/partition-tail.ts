@@ -57,6 +57,11 @@ const MAX_BYTES = 256 * 1024;
 /** Of the bytes for recent records: what is kept of catch-up reads beside them. */
 const CHUNKS_SHARE = 0.25;
 
+function shareOf(cacheBytes: number): { readonly chunkBytes: number; readonly hotBytes: number } {
+  const chunkBytes = Math.floor(cacheBytes * CHUNKS_SHARE);
+  return { chunkBytes, hotBytes: cacheBytes - chunkBytes };
+}
+
 export class PartitionTail {
   readonly partition: Partition;
   /** Whether it has caught up once with what was acknowledged when it was first asked for. Set by the tail set. */
@@ -72,7 +77,7 @@ export class PartitionTail {
   constructor(options: PartitionTailOptions) {
     this.#options = options;
     this.partition = options.partition;
-    const chunkBytes = Math.floor(options.cacheBytes * CHUNKS_SHARE);
+    const { chunkBytes, hotBytes } = shareOf(options.cacheBytes);
     const { log, clock, partition, epoch, pool } = options;
     this.#catchUp = new CatchUpReads({
       log,
@@ -86,7 +91,7 @@ export class PartitionTail {
       onDoubt: (seen) => options.guard?.suspect(epoch, { topic: 'events', partition }, seen),
       onError: (error) => options.onError?.(error, { topic: 'events', partition }),
     });
-    this.#cache = new HotCache(options.cacheBytes - chunkBytes, options.hint()?.offset ?? 0);
+    this.#cache = new HotCache(hotBytes, options.hint()?.offset ?? 0);
     this.#reader = new PartitionReader({
       log,
       clock,
@@ -141,6 +146,13 @@ export class PartitionTail {
   /** Requests that nobody will ever answer, as of the newest checkpoint read. */
   lost(): readonly LostRequests[] {
     return this.#lost;
+  }
+
+  /** Of what it may hold from now on, in bytes. */
+  resize(cacheBytes: number): void {
+    const { chunkBytes, hotBytes } = shareOf(cacheBytes);
+    this.#cache.resize(hotBytes);
+    this.#catchUp.resize(chunkBytes);
   }
 
   cacheBytes(): number {

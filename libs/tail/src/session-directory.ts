@@ -28,6 +28,7 @@ interface HeldEntry extends SessionEntry {
 export interface SessionDirectoryOptions {
   readonly log: Log;
   readonly clock: Clock;
+  /** To begin with; {@link SessionDirectory.follow} adds more. */
   readonly partitions: readonly Partition[];
   /** Milliseconds after which an ended session is forgotten. */
   readonly maxLifeMs: number;
@@ -51,27 +52,32 @@ export class SessionDirectory {
 
   constructor(options: SessionDirectoryOptions) {
     this.#options = options;
-    for (const partition of options.partitions) {
-      const of = { topic: 'sessions', partition } as const;
-      this.#entries.set(partition, new Map());
-      this.#views.set(
-        partition,
-        openView({
-          log: options.log,
-          clock: options.clock,
-          of,
-          apply: (key, record) => {
-            this.#apply(partition, key, record);
-          },
-          onFinding: (finding, readMs) => {
-            if (finding === 'lost') this.#forgetLiving(partition);
-            options.onFinding?.(finding, partition, readMs);
-          },
-          onError: (error) => options.onError?.(error, of),
-          onAnswer: () => options.onAnswer?.(of),
-        }),
-      );
-    }
+    for (const partition of options.partitions) this.follow(partition);
+  }
+
+  /** Reads one more partition; no effect if it does already. */
+  follow(partition: Partition): void {
+    if (this.#views.has(partition)) return;
+    const options = this.#options;
+    const of = { topic: 'sessions', partition } as const;
+    this.#entries.set(partition, new Map());
+    this.#views.set(
+      partition,
+      openView({
+        log: options.log,
+        clock: options.clock,
+        of,
+        apply: (key, record) => {
+          this.#apply(partition, key, record);
+        },
+        onFinding: (finding, readMs) => {
+          if (finding === 'lost') this.#forgetLiving(partition);
+          options.onFinding?.(finding, partition, readMs);
+        },
+        onError: (error) => options.onError?.(error, of),
+        onAnswer: () => options.onAnswer?.(of),
+      }),
+    );
   }
 
   get(partition: Partition, key: string): SessionEntry | undefined {

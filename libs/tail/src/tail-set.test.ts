@@ -48,6 +48,25 @@ describe('tail set', () => {
     await world.close();
   });
 
+  it('[LOG-GROWN][TAIL-CACHE] partitions that are added get tails, and all tails together hold no more than before', async () => {
+    const world = createWorld();
+    const many = async (partition: number): Promise<void> => {
+      const records = Array.from({ length: 40 }, () => sent('k', requestStream(1), '{}', { owner: null }));
+      await world.memory.append({ topic: 'events', partition }, records);
+      await world.time.run(world.set.get(partition, OPEN));
+      await world.time.settle();
+    };
+    for (let partition = 0; partition < 4; partition++) await many(partition);
+    const before = world.set.cacheBytes();
+    expect(before).toBeGreaterThan(1600);
+    world.memory.controls.addPartitions(8);
+    await world.time.advance(1);
+    for (let partition = 0; partition < 8; partition++) await many(partition);
+    expect(world.set.cacheBytes()).toBeGreaterThan(1600);
+    expect(world.set.cacheBytes()).toBeLessThanOrEqual(4000);
+    await world.close();
+  });
+
   it('[TAIL-HINT] a tail begins at the newest checkpoint that meta tells of', async () => {
     const world = createWorld();
     await world.memory.append(EVENTS, [claimed('w', EPOCH, null)]);

@@ -28,11 +28,15 @@ export class TailSet {
   readonly #pool: CatchUpPool;
   readonly #tails = new Map<Partition, PartitionTail>();
   #stopped = false;
+  readonly #stopNews: () => void;
 
   constructor(options: TailSetOptions) {
     this.#options = options;
     this.epoch = options.epoch;
     this.#pool = new CatchUpPool(options.catchUpReaders);
+    this.#stopNews = options.log.onGrown(() => {
+      for (const tail of this.#tails.values()) tail.resize(this.#share());
+    });
   }
 
   /**
@@ -67,6 +71,7 @@ export class TailSet {
 
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#stopNews();
     await Promise.all([...this.#tails.values()].map((tail) => tail.stop()));
   }
 
@@ -80,14 +85,19 @@ export class TailSet {
     }
   }
 
+  /** Bytes of each tail. */
+  #share(): number {
+    return Math.ceil(this.#options.cacheBytes / this.#options.log.description.partitions);
+  }
+
   #start(partition: Partition): PartitionTail {
-    const { log, clock, meta, epoch, cacheBytes, onVerdict, onError, onAnswer, onSlowReader, guard } = this.#options;
+    const { log, clock, meta, epoch, onVerdict, onError, onAnswer, onSlowReader, guard } = this.#options;
     const tail = new PartitionTail({
       log,
       clock,
       partition,
       epoch,
-      cacheBytes: Math.ceil(cacheBytes / log.description.partitions),
+      cacheBytes: this.#share(),
       pool: this.#pool,
       hint: () => meta.hint(epoch, partition),
       syncHints: (signal) => meta.sync(signal),

@@ -1,4 +1,5 @@
 /** A role as a process: starts it, says when it is ready, waits for a signal, drains, ends. */
+import type { Clock } from '@throughline/log';
 import type { Logger } from '@throughline/telemetry';
 import { createPinoLogger } from '@throughline/telemetry/pino';
 import { createPrometheusMetrics } from '@throughline/telemetry/prometheus';
@@ -57,7 +58,12 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
   });
   try {
     const telemetry = { logger, metrics, renderMetrics: () => metrics.render() };
-    const running = await startRole(role, settings, parts, telemetry, asked.signal);
+    const starting = startRole(role, settings, parts, telemetry, asked.signal);
+    const running = await unlessLate(starting, asked.signal, stopLimitMs(settings), parts.clock);
+    if (running === 'late') {
+      logger.error('stop.late', { limitMs: stopLimitMs(settings) });
+      return 1;
+    }
     if (!asked.signal.aborted) {
       self.out(`${running.ready}\n`);
       await new Promise<void>((resolve) => {
@@ -76,8 +82,37 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
   }
 }
 
+/** What a process may take, from the first signal on, until it ends in any case. */
+function stopLimitMs({ worker, gateway }: Settings): number {
+  return worker.drainMs + gateway.drainMs + STOP_GRACE_MS;
+}
+
+/** `starting`, or `late` if it has not ended `ms` after `asked` fired: whatever it waits for is left behind. */
+async function unlessLate(
+  starting: Promise<Running>,
+  asked: AbortSignal,
+  ms: number,
+  clock: Clock,
+): Promise<Running | 'late'> {
+  const late = Promise.withResolvers<'late'>();
+  let cancel = (): void => undefined;
+  const onAsked = (): void => {
+    cancel = clock.setTimer(ms, () => {
+      late.resolve('late');
+    });
+  };
+  asked.addEventListener('abort', onAsked, { once: true });
+  starting.catch(() => undefined);
+  try {
+    return await Promise.race([starting, late.promise]);
+  } finally {
+    asked.removeEventListener('abort', onAsked);
+    cancel();
+  }
+}
+
 async function stopInTime(running: Running, settings: Settings, parts: Parts, logger: Logger): Promise<number> {
-  const limitMs = settings.worker.drainMs + settings.gateway.drainMs + STOP_GRACE_MS;
+  const limitMs = stopLimitMs(settings);
   let cancel = (): void => undefined;
   const late = new Promise<'late'>((resolve) => {
     cancel = parts.clock.setTimer(limitMs, () => {

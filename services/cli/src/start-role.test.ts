@@ -1,4 +1,4 @@
-import type { Log } from '@throughline/log';
+import type { Clock, Log } from '@throughline/log';
 import { LogError, systemClock, systemRandom } from '@throughline/log';
 import { createMemoryLog } from '@throughline/log/memory';
 import { noMetrics, silentLogger } from '@throughline/telemetry';
@@ -255,6 +255,16 @@ function start(line: string, parts: Parts): FakeProcess {
   };
 }
 
+/** A clock whose timers the test fires. */
+function heldClock(): { readonly clock: Clock; readonly timers: { readonly ms: number; fire(): void }[] } {
+  const timers: { ms: number; fire(): void }[] = [];
+  const setTimer = (ms: number, run: () => void): (() => void) => {
+    timers.push({ ms, fire: run });
+    return () => undefined;
+  };
+  return { timers, clock: { ...systemClock, setTimer } };
+}
+
 describe('runRole', () => {
   it('[CLI-STOP] the first signal drains and ends with 0', async () => {
     const { parts, events } = fakeParts();
@@ -287,25 +297,36 @@ describe('runRole', () => {
   });
 
   it('[CLI-STOP] a stop that does not come to an end is given up after its bound, with exit code 1', async () => {
-    const timers: { ms: number; fire(): void }[] = [];
+    const { clock, timers } = heldClock();
     const { parts } = fakeParts();
     const stuck: Parts = {
       ...parts,
-      clock: {
-        ...systemClock,
-        setTimer(ms, run) {
-          timers.push({ ms, fire: run });
-          return () => undefined;
-        },
-      },
+      clock,
       startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true }),
     };
     const run = start('serve --drain 3s', stuck);
     await run.ready;
     run.signal('SIGTERM');
+    await expect.poll(() => timers.at(-1)?.ms).toBe(3000 + 3000 + 15_000);
+    timers.at(-1)?.fire();
+    expect(await run.code).toBe(1);
+  });
+
+  it('[CLI-STOP] a start that does not come to an end is given up after the same bound, once a signal has come', async () => {
+    const { clock, timers } = heldClock();
+    const { parts } = fakeParts();
+    const stuck: Parts = {
+      ...parts,
+      clock,
+      openLog: () => new Promise(() => undefined),
+    };
+    const run = start('serve --drain 3s', stuck);
+    expect(timers).toEqual([]);
+    run.signal('SIGTERM');
     await expect.poll(() => timers.map(({ ms }) => ms)).toEqual([3000 + 3000 + 15_000]);
     timers[0]?.fire();
     expect(await run.code).toBe(1);
+    expect(run.err.join('')).toMatch(/stop\.late/);
   });
 
   it('[CLI-STOP] a signal does not wait for a server that is slow to start', async () => {

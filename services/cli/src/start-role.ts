@@ -3,6 +3,7 @@
  * what was started is stopped again, last first.
  */
 import type { GatewayConfig } from '@throughline/gateway/config';
+import { answerWithin } from '@throughline/log';
 import type { Clock, Log, Random } from '@throughline/log';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import type { ServerConfig, WorkerConfig } from '@throughline/worker/config';
@@ -121,7 +122,7 @@ async function startAll(
 ): Promise<Running> {
   const { clock, random } = parts;
   const { logger, metrics } = telemetry;
-  const log = await parts.openLog(settings.log, { role, logger });
+  const log = answerWithin(await parts.openLog(settings.log, { role, logger }), clock);
   stack.push(() => log.close());
   const common = { log, clock, random, metrics };
   const { retentionMs } = log.description;

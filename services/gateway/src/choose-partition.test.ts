@@ -10,7 +10,7 @@ function contextWith(live: readonly (readonly number[])[], sync: () => Promise<v
     clock: systemClock,
     random: { unit: () => 0.6, bytes: (count: number) => new Uint8Array(count) },
     config: { deadAfterMs: 4000, appendTimeoutMs: 1000 },
-    log: { description: { partitions: 4 } },
+    served: { has: (partition: number) => partition < 4 },
     meta: {
       livePartitions: () => live[Math.min(asked++, live.length - 1)] ?? [],
       sync: async () => {
@@ -37,7 +37,7 @@ describe('choosePartition', () => {
     expect(synced()).toBe(1);
   });
 
-  it('[GW-INIT] a log that does not answer and partitions that this log has not are nobody', async () => {
+  it('[GW-INIT] a log that does not answer and partitions that this gateway does not serve are nobody', async () => {
     const { context } = contextWith([[9]], () => Promise.reject(new LogError('LOG_UNAVAILABLE', 'no answer')));
     expect(await choosePartition(context, 'e', NEVER)).toBeUndefined();
   });

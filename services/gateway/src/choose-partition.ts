@@ -15,7 +15,7 @@ export async function choosePartition(
   const choose = (): Partition | undefined => {
     const live = context.meta
       .livePartitions(epoch, context.config.deadAfterMs)
-      .filter((partition) => partition < context.log.description.partitions);
+      .filter((partition) => context.served.has(partition));
     return live[Math.floor(context.random.unit() * live.length)];
   };
   const known = choose();

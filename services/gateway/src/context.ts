@@ -8,6 +8,7 @@ import type { Logger, Metrics } from '@throughline/telemetry';
 import { refuse } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
+import type { ServedPartitions } from './served-partitions.ts';
 import type { StandaloneStart } from './standalone-start.ts';
 import type { TakeoverLimit } from './takeover-limit.ts';
 
@@ -23,6 +24,7 @@ export interface GatewayContext extends GatewayDeps {
   readonly config: GatewayConfig;
   readonly meta: Meta;
   readonly directory: SessionDirectory;
+  readonly served: ServedPartitions;
   readonly connections: Connections;
   readonly takeovers: TakeoverLimit;
   readonly guard: HistoryGuard;

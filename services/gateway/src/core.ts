@@ -4,7 +4,7 @@
  */
 import { HistoryGuard, Meta, ReadOutages, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
-import { abortable, deadline, errorStack, errorText, LogError } from '@throughline/log';
+import { abortable, answerWithin, deadline, errorStack, errorText, LogError } from '@throughline/log';
 import { admit } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
@@ -17,6 +17,7 @@ import { handleGet } from './get.ts';
 import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
+import { ServedPartitions } from './served-partitions.ts';
 import { StandaloneStart } from './standalone-start.ts';
 import { TakeoverLimit } from './takeover-limit.ts';
 
@@ -42,7 +43,8 @@ const START_DEADLINE_MS = 30_000;
 const SWEEP_MS = 60_000;
 
 /** Reads `sessions` and `meta` to their ends, makes the epoch if there is none, and is ready. Rejects if the log does not answer within 30 s. */
-export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps): Promise<GatewayCore> {
+export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps): Promise<GatewayCore> {
+  const deps = { ...given, log: answerWithin(given.log, given.clock) };
   const { log, clock, logger, metrics } = deps;
   const { onError, onAnswer } = new ReadOutages({
     clock,
@@ -121,11 +123,13 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       metrics.set('throughline_gateway_connections', count);
     },
   });
+  const served = new ServedPartitions({ log, clock, logger, directory, count: partitions.length });
   const context: GatewayContext = {
     ...deps,
     config,
     meta,
     directory,
+    served,
     connections,
     takeovers: new TakeoverLimit(clock),
     guard,
@@ -181,6 +185,7 @@ export async function startGatewayCore(config: GatewayConfig, deps: GatewayDeps)
       stopped = true;
       cancelSweep();
       stopEpochs();
+      served.stop();
       guard.stop();
       await Promise.all([tails.stop(), meta.close(), directory.close()]);
     },

@@ -43,6 +43,29 @@ export async function pendingRequests(
   }
 }
 
+/**
+ * Whether `inbound` still holds the request that a stream answers; `null` if that cannot be said: the log does not
+ * answer, or retention took it, as it does from calls that run for long. Never rejects.
+ */
+export async function holdsRequest(
+  context: GatewayContext,
+  session: SessionRef,
+  at: Offset,
+  signal: AbortSignal,
+): Promise<boolean | null> {
+  const from = { topic: 'inbound', partition: session.id.partition } as const;
+  const limit = deadline(context.clock, context.config.keepAliveMs, signal);
+  try {
+    const { records } = await context.log.read(from, at, { maxBytes: 1, signal: limit.signal });
+    const [record] = records;
+    return record?.offset === at ? isOfStream(record, session, at) : null;
+  } catch {
+    return null;
+  } finally {
+    limit.dispose();
+  }
+}
+
 /** A batch lies at consecutive offsets: the first record of another stream is behind it. */
 function isOfStream(record: LogRecord, session: SessionRef, at: Offset): boolean {
   const inbound = readInboundRecord(record);

@@ -280,7 +280,7 @@ describe('when the log fails', () => {
   });
 
   it.each(['unknown-stored', 'unknown-lost'] as const)(
-    '[GW-POST] an unknown append (%s) is 504: it may run',
+    '[GW-POST] [LIM-UNKNOWN] an unknown append (%s) is 504: it may run',
     async (fault) => {
       const session = await rig.open(peer);
       rig.backend.log.controls.failAppends(fault);

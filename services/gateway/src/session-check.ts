@@ -1,7 +1,7 @@
 /** The session that a request names: verified by its own mac, age, epoch and end, with no look-up elsewhere. SPEC: GW-SESSION, GW-VERSION, GW-ENDED. */
 import { BATCH_VERSION, HTTP_HEADER, isAcceptedVersion, LEGACY_VERSIONS, verifySessionId } from '@throughline/protocol';
-import type { Epoch } from '@throughline/protocol';
-import { deadline } from '@throughline/log';
+import type { Epoch, Partition } from '@throughline/protocol';
+import { deadline, LogError } from '@throughline/log';
 import { refuse } from './answer-error.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest } from './exchange.ts';
@@ -17,7 +17,7 @@ const NOT_FOUND = 'No such session; start a new one with initialize';
 
 /**
  * Refusals: `SESSION_REQUIRED` without the header, `SESSION_NOT_FOUND` if the id was not signed here for this principal
- * and server, or is past its maximum life, `LOG_UNAVAILABLE` (also if its partition was added since this gateway started). Whether an ended session matters is the caller's question.
+ * and server, or is past its maximum life, `LOG_UNAVAILABLE` (also if its partition was added so lately that this gateway cannot serve it yet). Whether an ended session matters is the caller's question.
  */
 export async function checkSession(
   context: GatewayContext,
@@ -36,9 +36,7 @@ export async function checkSession(
   const session = { text, id, principal, server: request.server };
   await learnEpoch(context, id.epoch, request.signal);
   if (id.epoch !== context.current().epoch) return { session, state: 'former-epoch' };
-  // A living session of a partition that came later: others serve it, and to deny it would end it for its client.
-  if (id.partition >= context.log.description.partitions)
-    return refuse('LOG_UNAVAILABLE', 'This gateway started before partitions were added, and must be started again');
+  await learnPartition(context, id.partition, request.signal);
   return { session, state: context.directory.hasEnded(id.partition, id.key) ? 'ended' : 'lives' };
 }
 
@@ -56,6 +54,20 @@ async function learnEpoch(context: GatewayContext, epoch: Epoch, signal: AbortSi
   } finally {
     limit.dispose();
   }
+}
+
+/** A living session of a partition that came later: others serve it, and to deny it would end it for its client. */
+async function learnPartition(context: GatewayContext, partition: Partition, signal: AbortSignal): Promise<void> {
+  if (context.served.has(partition)) return;
+  const limit = deadline(context.clock, context.config.appendTimeoutMs, signal);
+  try {
+    if (await context.served.serves(partition, limit.signal)) return;
+  } catch (error) {
+    if (!(error instanceof LogError)) throw error;
+  } finally {
+    limit.dispose();
+  }
+  refuse('LOG_UNAVAILABLE', 'The partition of this session is not known to this gateway yet; try again');
 }
 
 export function requireLiving({ session, state }: CheckedSession): SessionRef {

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LogError } from '@throughline/log';
 import { encodeText, signSessionId } from '@throughline/protocol';
 import type { SessionId } from '@throughline/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -58,8 +59,59 @@ describe('session ids', () => {
     expect(await statusOf(session, brief)).toBe(404);
   });
 
-  it('[GW-SESSION] of a partition that was added after the gateway started is not denied: 503, and others serve it', async () => {
+  it('[GW-GROWN] of a partition that this gateway does not know it is not denied: 503, others may serve it', async () => {
     expect(await statusOf(sign({ partition: 1 }))).toBe(503);
+  });
+
+  it('[GW-GROWN] of a partition that was added it is served by gateways that run, as soon as they know which of its sessions have ended', async () => {
+    rig.backend.log.controls.addPartitions(2);
+    await rig.backend.log.describe();
+    await rig.backend.startWorker();
+    const living = sign({ partition: 1 });
+    const ended = sign({ partition: 1, key: 'BBBBBBBBBBBBBBBBBBBBBA' });
+    await rig.backend.endSession(ended);
+    expect([await statusOf(living), await statusOf(ended), await statusOf(sign({}))]).toEqual([200, 404, 200]);
+  });
+
+  it('[GW-GROWN] new sessions begin on partitions that were added, once they have an owner', async () => {
+    const before = await rig.open(peer);
+    rig.backend.log.controls.addPartitions(3);
+    await rig.time.advance(1);
+    const partitions = async (): Promise<number[]> => {
+      const seen = new Set<number>();
+      for (let count = 0; count < 24; count++) seen.add(keyOf(await rig.open(peer)).partition);
+      return [...seen].sort();
+    };
+    expect(await partitions()).toEqual([0]);
+    await rig.backend.startWorker();
+    await rig.time.settle();
+    expect(await partitions()).toEqual([0, 1, 2]);
+    expect(await statusOf(before)).toBe(200);
+  });
+
+  it('[GW-GROWN] while the sessions of an added partition cannot be read its sessions are 503, and others are served', async () => {
+    const clock = rig.time.clock();
+    let isDown = true;
+    const flaky = await rig.gateway({ appendTimeoutMs: 1000 }, (log) => ({
+      ...log,
+      async bounds(of) {
+        if (isDown && of.topic === 'sessions' && of.partition === 1) {
+          await new Promise<void>((resolve) => clock.setTimer(10, resolve));
+          throw new LogError('LOG_UNAVAILABLE', 'no answer');
+        }
+        return log.bounds(of);
+      },
+    }));
+    rig.backend.log.controls.addPartitions(2);
+    await rig.backend.log.describe();
+    await rig.backend.startWorker();
+    const added = await flaky.post(sign({ partition: 1 }), call(1));
+    expect(await statusOf(sign({}), flaky)).toBe(200);
+    await rig.time.advance(1000);
+    expect(added.sink.status).toBe(503);
+    isDown = false;
+    await rig.time.advance(1000);
+    expect(await statusOf(sign({ partition: 1 }), flaky)).toBe(200);
   });
 
   it('[GW-SESSION] the first secret signs and every secret verifies, so that secrets can be rotated', async () => {

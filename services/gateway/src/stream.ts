@@ -50,6 +50,11 @@ export interface StreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the client can come back where it is: it has an id of this stream, or gets one in the prelude. */
   readonly isResumable: boolean;
+  /**
+   * Of a request stream that another connection began: whether the log still holds its request, `null` if that cannot
+   * be said now. Asked when the stream is quiet.
+   */
+  holdsRequest?(signal: AbortSignal): Promise<boolean | null>;
   /** Events read already, before the head was sent. */
   readonly first?: CursorResult;
 }
@@ -97,6 +102,7 @@ export class SseStream implements Connection {
   #lastWriteMs = 0;
   #lastIdMs = 0;
   #buffer = '';
+  #isRequestHeld: boolean | null;
 
   constructor(context: GatewayContext, options: StreamOptions) {
     this.#context = context;
@@ -108,6 +114,7 @@ export class SseStream implements Connection {
     this.#tag = streamTag(options.session.text, options.following.stream);
     this.#requestId = options.pending.size === 1 ? [...options.pending.values()][0] : undefined;
     this.#epoch = options.session.id.epoch;
+    this.#isRequestHeld = options.holdsRequest === undefined ? true : null;
   }
 
   /** Runs the connection to its end; resolves with the status. Never rejects. */
@@ -154,7 +161,8 @@ export class SseStream implements Connection {
     for (;;) {
       // Whatever its former owners said of it comes first.
       const lostSince = result === undefined ? this.#lostSince() : null;
-      if (lostSince !== null && cursor.position() >= lostSince) return this.#failLost();
+      if (lostSince !== null && cursor.position() >= lostSince)
+        return this.#failLost('No worker served the request while the log held it');
       result ??= await cursor.next(this.#stop.signal, this.#silenceLeftMs());
       let go: boolean;
       switch (result.kind) {
@@ -224,7 +232,8 @@ export class SseStream implements Connection {
     if (data === null) {
       const { partition } = this.#options.session.id;
       this.#context.logger.warn('a record holds no JSON-RPC message', { partition, offset: event.offset });
-      const error = wireError('INTERNAL', `The record at offset ${event.offset} holds no JSON-RPC message`);
+      const text = `The record at offset ${event.offset} holds no JSON-RPC message`;
+      const error = wireError('INTERNAL', text, { mayHaveRun: true });
       if (this.#following.stream.kind === 'request') {
         this.#failPending(error, event.offset);
         return false;
@@ -289,7 +298,10 @@ export class SseStream implements Connection {
     if (now >= this.#lastWriteMs + config.keepAliveMs && this.#buffer === '')
       this.#buffer += formatComment('keepalive');
     await this.#flush();
-    return true;
+    this.#isRequestHeld ??= (await this.#options.holdsRequest?.(this.#stop.signal)) ?? null;
+    if (this.#isRequestHeld !== false) return true;
+    await this.#failLost('The log holds another message where the request was: its history was cut');
+    return false;
   }
 
   /** From which position of `events` on it is certain that nothing more comes on this stream; `null` if that is not so. */
@@ -299,9 +311,8 @@ export class SseStream implements Connection {
     return allLostSince(this.#options.tail.lost(), this.#pending.size === 0 ? [stream.at] : this.#pending.keys());
   }
 
-  /** Retention took the requests before a worker could serve them. The same id may have run, if it was sent before as well. */
-  async #failLost(): Promise<void> {
-    const text = 'No worker served the request while the log held it';
+  /** Nobody will answer. The request may have run: before the log lost it, or if it was sent before as well. */
+  async #failLost(text: string): Promise<void> {
     this.#failPending(wireError('OWNER_LOST', text, { mayHaveRun: true }));
     await this.#flush();
   }

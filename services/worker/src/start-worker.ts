@@ -1,5 +1,5 @@
 /** The worker role: joins the group, owns what it is assigned, hosts sessions, leaves in order. SPEC: WRK-*. */
-import { ackWithin, deadline, errorText, WORKER_GROUP } from '@throughline/log';
+import { abortable, ackWithin, answerWithin, deadline, errorText, WORKER_GROUP } from '@throughline/log';
 import type { Clock, Membership } from '@throughline/log';
 import { toBase64Url } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
@@ -39,13 +39,14 @@ const FIRST_ASSIGNMENT_MS = 1000;
 
 /** Resolves when it owns what it was assigned first, after 15 s at the latest (a predecessor may still be alive), or has nothing to own. Rejects if the log does not answer. */
 export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): Promise<Worker> {
-  const { log, clock, random, logger, metrics, hosts } = deps;
+  const { clock, random, logger, metrics, hosts } = deps;
+  const log = answerWithin(deps.log, clock);
   const worker = `w-${toBase64Url(random.bytes(9))}`;
   const outages = new ReadOutages({ clock, logger: logger.child({ worker }) });
   const meta = new Meta({ log, clock, onError: outages.onError, onAnswer: outages.onAnswer });
   const start = deadline(clock, START_DEADLINE_MS);
   try {
-    await meta.ensureEpoch(random, start.signal);
+    await abortable(meta.ensureEpoch(random, start.signal), start.signal);
   } catch (error) {
     await meta.close();
     throw error;

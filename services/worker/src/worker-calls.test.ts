@@ -29,7 +29,7 @@ describe('a call', () => {
     expect([messages.length, ends, late]).toEqual([4, 1, 0]);
   });
 
-  it('[WRK-SETTLE] a result larger than a record ends its call with an error, and the worker goes on', async () => {
+  it('[WRK-SETTLE] [LIM-LARGE] a result larger than a record ends its call with an error, and the worker goes on', async () => {
     bench = await openBench(2, { maxRecordBytes: 20_000 });
     await bench.start();
     await bench.open('k');

@@ -10,6 +10,8 @@ import {
   readWorkerRecord,
 } from '@throughline/protocol';
 import type { EventRecord } from '@throughline/protocol';
+import { silentLogger } from '@throughline/telemetry';
+import type { Logger } from '@throughline/telemetry';
 import { errorOf, textOf } from './testing/messages.ts';
 import { EVENTS, META, openBench } from './testing/worker-bench.ts';
 import type { Bench, WorkerChoice } from './testing/worker-bench.ts';
@@ -336,7 +338,9 @@ describe('heartbeats', () => {
 describe('leaving', () => {
   it('[WRK-LEAVE] what runs is finished, then the last checkpoint and the release stand in the log', async () => {
     bench = await openBench(14);
-    const { worker } = await bench.start(QUICK);
+    const said: string[] = [];
+    const logger: Logger = { ...silentLogger, info: (event) => void said.push(event), child: () => logger };
+    const { worker } = await bench.start({ ...QUICK, logger });
     await bench.open('k');
     const at = await bench.call('k', 1, 'effect', { ms: 1000 });
     await bench.until(() => bench.runs.length === 1);
@@ -345,6 +349,7 @@ describe('leaving', () => {
     const last = bench.accepted().slice(-2);
     expect(last.map(({ body }) => body.type)).toEqual(['checkpoint', 'released']);
     expect(readCheckpoint(last[0]!.record)?.open).toEqual([]);
+    expect(said.slice(-3)).toEqual(['claimed', 'leaving', 'released']);
   });
 
   it('[WRK-LEAVE] requests that come meanwhile, or wait, are left to the successor, which runs them once', async () => {

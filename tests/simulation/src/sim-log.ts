@@ -32,6 +32,8 @@ export interface SimLogOptions {
 const TICK_MS = 0.001;
 const UNKNOWN_AFTER_MS = 400;
 const LATE_MS = 3000;
+/** Until a process hears by itself of partitions that were added. */
+const GROWTH_NEWS_MS = 500;
 
 export function openSimLog(options: SimLogOptions): Log {
   const { store, time, process, conditions, trace } = options;
@@ -39,7 +41,7 @@ export function openSimLog(options: SimLogOptions): Log {
   const broker = time.clock('broker');
   // Appends in flight outlive the process, so they go through a handle of the broker's own.
   const remote = openMemoryLog(store, { clock: broker });
-  const own = openMemoryLog(store, { clock: process.clock });
+  const own = openMemoryLog(store, { clock: process.clock, newsMs: GROWTH_NEWS_MS });
   const laneAt = new Map<string, number>();
   let isClosed = false;
   process.onDeath(() => {
@@ -153,7 +155,9 @@ export function openSimLog(options: SimLogOptions): Log {
     });
 
   return {
-    description: store.description,
+    description: own.description,
+    describe: () => delayed(own.describe()),
+    onGrown: (listener) => own.onGrown(listener),
     append,
     read(from, position, readOptions) {
       if (!isClosed && conditions.readFailure > 0 && chance.happens(conditions.readFailure))

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe } from 'vitest';
 import { appendCases } from './append-cases.ts';
 import { faultCases } from './fault-cases.ts';
 import { groupCases } from './group-cases.ts';
+import { growthCases } from './growth-cases.ts';
 import type { Bench, LogHarness } from './harness.ts';
 import { modelCases } from './model-cases.ts';
 import { readCases } from './read-cases.ts';
@@ -40,6 +41,9 @@ export function describeLogConformance(name: string, setup: () => Promise<LogHar
     });
     describe('groups', () => {
       groupCases(bench);
+    });
+    describe('growth', () => {
+      growthCases(bench);
     });
     describe('faults', () => {
       faultCases(bench);

@@ -1,51 +1,15 @@
-import type { Partition } from '@throughline/protocol';
 import { expect, it } from 'vitest';
-import type { Log, Membership } from '../port.ts';
 import { eventually } from './eventually.ts';
+import { isDivided, take } from './group-seats.ts';
 import type { GetBench } from './harness.ts';
 
-interface Seat {
-  readonly membership: Membership;
-  /** What onChange said last. */
-  told(): readonly Partition[];
-}
-
 let groups = 0;
-
-async function take(log: Log, group: string, member: string): Promise<Seat> {
-  let told: readonly Partition[] = [];
-  const membership = await log.join({
-    group,
-    member,
-    onChange(assigned) {
-      told = assigned;
-    },
-  });
-  return { membership, told: () => told };
-}
-
-function allOf(log: Log): Partition[] {
-  return Array.from({ length: log.description.partitions }, (_, index) => index);
-}
 
 export function groupCases(bench: GetBench): void {
   const newGroup = (): string => `group-${process.pid}-${++groups}`;
   const settled = async (what: string, check: () => boolean): Promise<void> => {
     const { harness } = bench();
     await eventually(harness.clock, what, check, harness.groupMs);
-  };
-  /** Each partition with exactly one of the members, and none with two more than another; both views of each member agree. */
-  const isDivided = (log: Log, seats: readonly Seat[]): boolean => {
-    const shares = seats.map((seat) => seat.membership.assigned());
-    const sizes = shares.map((share) => share.length);
-    return (
-      shares
-        .flat()
-        .sort((a, b) => a - b)
-        .join() === allOf(log).join() &&
-      Math.max(...sizes) - Math.min(...sizes) <= 1 &&
-      seats.every((seat) => seat.told().join() === seat.membership.assigned().join())
-    );
   };
 
   it('[LOG-GROUP] the only member of a group gets every partition', async () => {

@@ -22,6 +22,8 @@ export interface LogHarness {
   evict?(ref: PartitionRef, before: Offset): Promise<void>;
   /** Removes superseded records of all partitions. */
   compact?(topic: Topic): Promise<void>;
+  /** The log has so many partitions from now on. */
+  grow?(partitions: number): Promise<void>;
   /** How appends through this handle end from now on. */
   failAppends?(log: Log, fault: InjectedAppendFault | null): Promise<void>;
   /** The handle stops as in a killed process: nothing is left or said. */

@@ -26,22 +26,26 @@ function setUp(options: Partial<AppenderOptions> = {}) {
   const clock = createManualClock();
   const requests: Request[] = [];
   let made = 0;
-  const producers: LanePool<Producer> = createLanePool(clock, 8, () => {
-    const producer = ++made;
-    return {
-      lane: {
-        to: () => {
-          throw new Error('not used');
+  const producers: LanePool<Producer> = createLanePool(
+    clock,
+    () => 8,
+    () => {
+      const producer = ++made;
+      return {
+        lane: {
+          to: () => {
+            throw new Error('not used');
+          },
+          isAt: () => true,
+          produce: (_topic, partition, records) =>
+            new Promise((resolve, reject) => {
+              requests.push({ producer, partition, texts: textsOf(records), resolve, reject });
+            }),
         },
-        isAt: () => true,
-        produce: (_topic, partition, records) =>
-          new Promise((resolve, reject) => {
-            requests.push({ producer, partition, texts: textsOf(records), resolve, reject });
-          }),
-      },
-      destroy: () => undefined,
-    };
-  });
+        destroy: () => undefined,
+      };
+    },
+  );
   const map = {
     leaderOf: () => Promise.resolve({ host: 'a', port: 1 }),
     forget: () => undefined,

@@ -24,6 +24,7 @@ describe.skipIf(brokers === null)('on a broker', () => {
       dispose: () => bench.closeLogs(),
       evict: (ref, before) => bench.evict(ref, before),
       compact: (topic) => bench.compact(topic),
+      grow: (partitions) => bench.grow(partitions),
       failAppends(log: Log, fault) {
         bench.controls(log).inject(fault);
         return Promise.resolve();

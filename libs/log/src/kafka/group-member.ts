@@ -9,6 +9,7 @@ import { checkCommit } from '../check-append.ts';
 import { deadline, sleep } from '../clock.ts';
 import type { Clock } from '../clock.ts';
 import { errorText, LogError } from '../errors.ts';
+import type { PartitionCount } from '../partition-count.ts';
 import type { JoinOptions, Membership } from '../port.ts';
 import type { ClusterMap } from './cluster-map.ts';
 import type { Address, BrokerConnection } from './connection.ts';
@@ -35,7 +36,7 @@ export interface GroupContext {
   open(address: Address): BrokerConnection;
   /** `<prefix>.inbound`. */
   readonly topic: string;
-  readonly partitions: number;
+  readonly count: PartitionCount;
   readonly sessionTimeoutMs: number;
   onLog(event: KafkaLogEvent): void;
   isClosed(): boolean;
@@ -76,6 +77,8 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   let seat: Seat = { group, memberId: '', generation: -1 };
   let assigned: readonly Partition[] = [];
   let ownedGeneration = -1;
+  /** Of how many partitions the present division is, if this member made it. */
+  let dividedOf: number | null = null;
   let onSeat: (() => void) | null = null;
   let onRefusal: ((error: LogError) => void) | null = null;
   let lastError: unknown = null;
@@ -117,13 +120,16 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
     if (joined.error !== 0) throw brokerFailure(`JoinGroup ${group}`, joined.error, needs);
     seat = { group, memberId: joined.memberId, generation: joined.generation };
     const plan = new Map<string, Buffer>();
-    if (joined.leader === joined.memberId) {
+    const isLeader = joined.leader === joined.memberId;
+    const partitions = context.count.known();
+    dividedOf = isLeader ? partitions : null;
+    if (isLeader) {
       const members = joined.members.map(({ memberId, metadata }) => ({
         memberId,
         said: decodeMemberData(decodeSubscription(metadata)),
       }));
-      for (const [memberId, partitions] of dividePartitions(members, context.partitions))
-        plan.set(memberId, encodeAssignment(topic, partitions));
+      for (const [memberId, share] of dividePartitions(members, partitions))
+        plan.set(memberId, encodeAssignment(topic, share));
     }
     const synced = await coordinator.call(syncGroupCall(seat, plan), context.sessionTimeoutMs + ANSWER_MS);
     if (synced.error !== 0) throw brokerFailure(`SyncGroup ${group}`, synced.error, needs);
@@ -136,12 +142,15 @@ export async function joinGroup(context: GroupContext, options: JoinOptions): Pr
   const tell = (next: readonly Partition[]): void => {
     if (sameAssignment(assigned, next)) return;
     assigned = next;
+    // The leader may have heard of new partitions sooner.
+    context.count.learn(Math.max(-1, ...next) + 1);
     options.onChange(next);
   };
 
-  /** Ends by a failure, which says why the seat has to be taken again. */
+  /** Ends by a failure, which says why the seat has to be taken again; and when the leader knows of more partitions than it divided: all join again when it does. */
   const keepSeat = async (): Promise<void> => {
     while (await sleep(clock, heartbeatMs, life.signal)) {
+      if (dividedOf !== null && dividedOf < context.count.known()) return;
       const coordinator = await toCoordinator();
       const { error } = await coordinator.call(heartbeatCall(seat), answerMs);
       if (error !== 0) throw brokerFailure(`Heartbeat ${group}`, error, needs);

@@ -7,9 +7,11 @@ import { createAppender } from './appender.ts';
 import { checkTopics } from './check-topics.ts';
 import { createClusterMap } from './cluster-map.ts';
 import { fetchCommitted } from './committed-offsets.ts';
+import { PartitionCount } from '../partition-count.ts';
 import { createCourtesy } from './courtesy.ts';
 import type { Address, BrokerConnection } from './connection.ts';
 import { openConnection } from './connection.ts';
+import { createGrowth } from './growth.ts';
 import type { GroupHandle } from './group-member.ts';
 import { joinGroup } from './group-member.ts';
 import { toLogError } from './kafka-failure.ts';
@@ -69,10 +71,14 @@ export async function openKafkaLogWithControls(
     map.close();
     throw toLogError(error, `no broker of ${options.brokers.join(', ')} answers`);
   });
+  const count = new PartitionCount(facts.partitions);
+  const growth = createGrowth({ clock, map, prefix, count, onLog });
   const description: LogDescription = {
     clusterId: facts.clusterId,
     driver: 'kafka',
-    partitions: facts.partitions,
+    get partitions() {
+      return count.known();
+    },
     maxRecordBytes: Math.max(1, facts.maxMessageBytes - BATCH_OVERHEAD - FRAMING_RESERVE),
     retentionMs: facts.retentionMs ?? options.retentionMs ?? DEFAULT_RETENTION_MS,
   };
@@ -82,8 +88,16 @@ export async function openKafkaLogWithControls(
     clock,
     map,
     sources,
-    tails: createLanePool(clock, MOST_TAILS, () => makeLane(open)),
-    lookups: createLanePool(clock, MOST_LOOKUPS, () => makeLane(open)),
+    tails: createLanePool(
+      clock,
+      () => MOST_TAILS,
+      () => makeLane(open),
+    ),
+    lookups: createLanePool(
+      clock,
+      () => MOST_LOOKUPS,
+      () => makeLane(open),
+    ),
     readTimeoutMs: options.readTimeoutMs ?? 5000,
     closing: closing.signal,
   };
@@ -94,22 +108,25 @@ export async function openKafkaLogWithControls(
     const isMeant = only === undefined || (topicName(prefix, only.topic) === topic && only.partition === partition);
     return isMeant ? kind : null;
   };
-  const producers = createLanePool<Producer>(clock, 3 * facts.partitions + 2, () =>
-    makeProducer({
-      clock,
-      map,
-      open,
-      fault: faultAt,
-      throttledMs: (address) => courtesy.appendThrottledMs(address),
-      async readTimestamp(topic, partition, position) {
-        const request = { topic, partition, position, maxBytes: 1, waitMs: 0, signal: undefined };
-        const { records } = await readPartition(reader, request);
-        const [record] = records;
-        if (record?.offset !== position)
-          throw new LogError('APPEND_UNKNOWN', `an append was acknowledged at ${position}, and is not there`);
-        return record.timestampMs;
-      },
-    }),
+  const producers = createLanePool<Producer>(
+    clock,
+    () => 3 * count.known() + 2,
+    () =>
+      makeProducer({
+        clock,
+        map,
+        open,
+        fault: faultAt,
+        throttledMs: (address) => courtesy.appendThrottledMs(address),
+        async readTimestamp(topic, partition, position) {
+          const request = { topic, partition, position, maxBytes: 1, waitMs: 0, signal: undefined };
+          const { records } = await readPartition(reader, request);
+          const [record] = records;
+          if (record?.offset !== position)
+            throw new LogError('APPEND_UNKNOWN', `an append was acknowledged at ${position}, and is not there`);
+          return record.timestampMs;
+        },
+      }),
   );
   const appender = createAppender({
     clock,
@@ -125,10 +142,11 @@ export async function openKafkaLogWithControls(
     if (closing.signal.aborted) throw new LogError('CLOSED', 'the log is closed');
   };
   const nameOf = (ref: PartitionRef): string => {
-    checkRef(ref, facts.partitions);
+    checkRef(ref, count.known());
     return topicName(prefix, ref.topic);
   };
   const freeReaders = (): void => {
+    growth.stop();
     reader.tails.close();
     reader.lookups.close();
     map.close();
@@ -143,6 +161,18 @@ export async function openKafkaLogWithControls(
 
   const log: KafkaLog = {
     description,
+    async describe() {
+      checkOpen();
+      await growth.look().catch((error: unknown) => {
+        checkOpen();
+        throw toLogError(error, 'the cluster does not say what topics it has');
+      });
+      return description;
+    },
+    onGrown(listener) {
+      growth.watch();
+      return count.onGrown(listener);
+    },
     async append(to, records) {
       checkOpen();
       const topic = nameOf(to);
@@ -170,6 +200,7 @@ export async function openKafkaLogWithControls(
     },
     async join(joining) {
       checkOpen();
+      growth.watch();
       const handle = await joinGroup(
         {
           clock,
@@ -178,7 +209,7 @@ export async function openKafkaLogWithControls(
           onLog,
           isClosed: () => closing.signal.aborted,
           topic: topicName(prefix, 'inbound'),
-          partitions: facts.partitions,
+          count,
           sessionTimeoutMs: options.sessionTimeoutMs ?? 8000,
         },
         { ...joining, group: groupName(prefix, joining.group) },
@@ -192,12 +223,7 @@ export async function openKafkaLogWithControls(
     },
     async committed(group) {
       checkOpen();
-      return await fetchCommitted(
-        { map, open },
-        groupName(prefix, group),
-        topicName(prefix, 'inbound'),
-        facts.partitions,
-      );
+      return await fetchCommitted({ map, open }, groupName(prefix, group), topicName(prefix, 'inbound'), count.known());
     },
     close() {
       closed ??= close();

@@ -14,7 +14,7 @@ export interface Lane {
 }
 
 export interface LanePool<L extends Lane> {
-  /** A lane, if possible one that is connected to `address`; waits while `most` are in use. The caller gives it back, or throws it away. */
+  /** A lane, if possible one that is connected to `address`; waits while so many as `most` says are in use. The caller gives it back, or throws it away. */
   take(address: Address): Promise<L>;
   giveBack(lane: L): void;
   discard(lane: L): void;
@@ -29,7 +29,7 @@ const IDLE_MS = 60_000;
 
 export function createLanePool<L extends Lane>(
   clock: Clock,
-  most: number,
+  most: () => number,
   make: () => { readonly lane: L; destroy(): void },
 ): LanePool<L> {
   const lanes = new Map<L, () => void>();
@@ -58,9 +58,9 @@ export function createLanePool<L extends Lane>(
       for (;;) {
         if (isClosed) throw new KafkaFailure('closed', 'the log is closed');
         const near = idle.findLastIndex(({ lane }) => lane.isAt(address));
-        const [used] = near >= 0 ? idle.splice(near, 1) : lanes.size < most ? [] : idle.splice(-1);
+        const [used] = near >= 0 ? idle.splice(near, 1) : lanes.size < most() ? [] : idle.splice(-1);
         if (used !== undefined) return used.lane;
-        if (lanes.size < most) {
+        if (lanes.size < most()) {
           const { lane, destroy } = make();
           lanes.set(lane, destroy);
           return lane;

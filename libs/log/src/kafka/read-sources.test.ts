@@ -46,7 +46,11 @@ it('[KAFKA-SOURCE] reads on one way have one source; it is another after a failu
   const map = createClusterMap(options);
   const sources = createReadSources();
   const pool = () =>
-    createLanePool(systemClock, 4, () => makeLane((to) => openConnection(options, to, undefined, sources.noteLoss)));
+    createLanePool(
+      systemClock,
+      () => 4,
+      () => makeLane((to) => openConnection(options, to, undefined, sources.noteLoss)),
+    );
   const [tails, lookups] = [pool(), pool()];
   stack.defer(() => {
     for (const part of [tails, lookups, map]) part.close();

@@ -27,6 +27,10 @@ describeLogConformance('memory', () => {
       store.controls.compact(topic);
       return Promise.resolve();
     },
+    grow(partitions) {
+      store.controls.addPartitions(partitions);
+      return Promise.resolve();
+    },
     failAppends(log, fault) {
       (log as MemoryLog).failAppends(fault);
       return Promise.resolve();

@@ -17,10 +17,10 @@ export class MemoryGroup {
   /** What members committed last. */
   readonly committed = new Map<Partition, Offset>();
   private readonly clock: Clock;
-  private readonly partitions: number;
+  private readonly partitions: () => number;
   private readonly leaseMs: number;
 
-  constructor(clock: Clock, partitions: number, leaseMs: number) {
+  constructor(clock: Clock, partitions: () => number, leaseMs: number) {
     this.clock = clock;
     this.partitions = partitions;
     this.leaseMs = leaseMs;
@@ -56,7 +56,7 @@ export class MemoryGroup {
   }
 
   private divide(): void {
-    this.assigned = assignSticky(this.members(), this.partitions, this.assigned);
+    this.assigned = assignSticky(this.members(), this.partitions(), this.assigned);
     for (const [member, seat] of this.seats) {
       if (seat.cancelNews !== null || sameAssignment(seat.told, this.assignedTo(member))) continue;
       // By the member's own timer: a paused process hears nothing, and no callback runs inside another's call.

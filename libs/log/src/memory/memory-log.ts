@@ -1,9 +1,19 @@
 /** The reference driver: one process's view of a {@link MemoryStore}. Deterministic under the clock it is given. */
 import type { Partition } from '@throughline/protocol';
-import { checkAppend, checkCommit, checkPosition } from '../check-append.ts';
+import { checkAppend, checkCommit, checkPosition, checkRef } from '../check-append.ts';
 import type { Clock } from '../clock.ts';
 import { LogError } from '../errors.ts';
-import type { Appended, JoinOptions, Log, Membership, PartitionRef, ReadBatch, ReadOptions } from '../port.ts';
+import { PartitionCount } from '../partition-count.ts';
+import type {
+  Appended,
+  JoinOptions,
+  Log,
+  LogDescription,
+  Membership,
+  PartitionRef,
+  ReadBatch,
+  ReadOptions,
+} from '../port.ts';
 import { DEFAULT_READ_BYTES } from '../record-size.ts';
 import { createMemoryStore } from './store.ts';
 import type { AppendFault, MemoryControls, MemoryStore, MemoryStoreOptions } from './store.ts';
@@ -18,14 +28,27 @@ export interface MemoryLog extends Log {
   crash(): void;
 }
 
+export interface MemoryLogOptions {
+  readonly clock: Clock;
+  /** Milliseconds until this handle hears by itself of partitions that were added. Default 0. */
+  readonly newsMs?: number;
+}
+
 /** A log with a store of its own. */
 export function createMemoryLog(options: MemoryStoreOptions): MemoryLog {
   return openMemoryLog(createMemoryStore(options), { clock: options.clock });
 }
 
 /** One more handle on the store, as another process would have. Closing it leaves the others. */
-export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clock }): MemoryLog {
-  const { clock } = options;
+export function openMemoryLog(store: MemoryStore, options: MemoryLogOptions): MemoryLog {
+  const { clock, newsMs = 0 } = options;
+  const count = new PartitionCount(store.count.known());
+  const description: LogDescription = {
+    ...store.description,
+    get partitions() {
+      return count.known();
+    },
+  };
   const stops = new Set<() => void>();
   const leaves = new Set<() => void>();
   let isClosed = false;
@@ -41,6 +64,7 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
 
   const append = (to: PartitionRef, records: readonly Parameters<Log['append']>[1][number][]): Appended => {
     checkOpen();
+    checkRef(to, count.known());
     const partition = store.partition(to);
     const bytes = checkAppend(to, records, store.description);
     store.sweep(to);
@@ -59,6 +83,7 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
     checkPosition(position);
     const { signal, maxBytes = DEFAULT_READ_BYTES, waitMs = 0 } = options;
     if (signal?.aborted) throw aborted();
+    checkRef(from, count.known());
     const partition = store.partition(from);
     store.sweep(from);
     const first = partition.read(position, maxBytes);
@@ -115,6 +140,8 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
     let cancel = (): void => undefined;
     const learn = (now: readonly Partition[]): void => {
       if (hasLeft) return;
+      // Whoever is given a partition knows that it is there.
+      count.learn(Math.max(-1, ...now) + 1);
       assigned = now;
       onChange(now);
     };
@@ -153,15 +180,36 @@ export function openMemoryLog(store: MemoryStore, options: { readonly clock: Clo
     };
   };
 
+  // By its own timer: a paused process hears nothing.
+  let cancelNews = (): void => undefined;
+  const stopNews = store.count.onGrown(() => {
+    cancelNews();
+    cancelNews = clock.setTimer(newsMs, () => {
+      count.learn(store.count.known());
+    });
+  });
+  stops.add(() => {
+    stopNews();
+    cancelNews();
+  });
+
   return {
     store,
     controls: store.controls,
-    description: store.description,
+    description,
+    describe: () =>
+      promised(() => {
+        checkOpen();
+        count.learn(store.count.known());
+        return description;
+      }),
+    onGrown: (listener) => count.onGrown(listener),
     append: (to, records) => promised(() => append(to, records)),
     read: (from, position, options = {}) => promised(() => read(from, position, options)),
     bounds: (of) =>
       promised(() => {
         checkOpen();
+        checkRef(of, count.known());
         store.sweep(of);
         return store.partition(of).bounds();
       }),

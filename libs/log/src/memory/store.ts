@@ -8,6 +8,7 @@ import { DEFAULT_MAX_RECORD_BYTES } from '../record-size.ts';
 import { MemoryGroup } from './group.ts';
 import { MemoryPartition } from './partition.ts';
 import { itemAt } from '../item-at.ts';
+import { PartitionCount } from '../partition-count.ts';
 
 export interface MemoryStoreOptions {
   /** Gives timestamps (wall) and leases (mono) of the store. */
@@ -43,6 +44,8 @@ export interface MemoryControls {
   truncate(ref: PartitionRef, end: Offset): void;
   /** The topic is deleted and made anew, empty. */
   recreate(topic: Topic): void;
+  /** `inbound`, `events` and `sessions` have so many partitions from now on. Throws `RangeError` on fewer than they have. */
+  addPartitions(count: number): void;
   /** Removes superseded records at once, without grace; tombstones stay until they are older than retention. */
   compact(topic: Topic): void;
   /** How appends through any handle end from now on; `null`: as they should. */
@@ -53,7 +56,9 @@ export interface MemoryControls {
 
 export interface MemoryStore {
   readonly clock: Clock;
+  /** As of now. */
   readonly description: LogDescription;
+  readonly count: PartitionCount;
   readonly leaseMs: number;
   readonly controls: MemoryControls;
   readonly appendFault: AppendFault | null;
@@ -72,39 +77,40 @@ let stores = 0;
 
 export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
   const { clock } = options;
-  const partitions = options.partitions ?? 4;
-  if (!Number.isInteger(partitions) || partitions < 1) throw new RangeError('partitions must be 1 or more');
+  const first = options.partitions ?? 4;
+  if (!Number.isInteger(first) || first < 1) throw new RangeError('partitions must be 1 or more');
+  const count = new PartitionCount(first);
   const graceMs = options.compactionGraceMs ?? 60_000;
   const leaseMs = options.leaseMs ?? 3000;
   const description: LogDescription = {
     clusterId: options.clusterId ?? `memory-${clock.wallMs().toString(36)}-${(++stores).toString(36)}`,
     driver: 'memory',
-    partitions,
+    get partitions() {
+      return count.known();
+    },
     maxRecordBytes: options.maxRecordBytes ?? DEFAULT_MAX_RECORD_BYTES,
     retentionMs: options.retentionMs ?? 24 * 3600_000,
   };
   const topics = new Map<Topic, MemoryPartition[]>(
-    TOPICS.map((topic) => [
-      topic,
-      Array.from({ length: partitionCount(topic, partitions) }, () => new MemoryPartition()),
-    ]),
+    TOPICS.map((topic) => [topic, Array.from({ length: partitionCount(topic, first) }, () => new MemoryPartition())]),
   );
   const compactAt = new Map<MemoryPartition, number>();
   const groups = new Map<string, MemoryGroup>();
   let appendFault: AppendFault | null = null;
 
   const partition = (ref: PartitionRef): MemoryPartition => {
-    checkRef(ref, partitions);
+    checkRef(ref, count.known());
     return itemAt(topics.get(ref.topic) ?? [], ref.partition);
   };
   const group = (name: string): MemoryGroup => {
-    const known = groups.get(name) ?? new MemoryGroup(clock, partitions, leaseMs);
+    const known = groups.get(name) ?? new MemoryGroup(clock, () => count.known(), leaseMs);
     groups.set(name, known);
     return known;
   };
   return {
     clock,
     description,
+    count,
     leaseMs,
     partition,
     group,
@@ -137,6 +143,13 @@ export function createMemoryStore(options: MemoryStoreOptions): MemoryStore {
       },
       recreate(topic) {
         for (const part of topics.get(topic) ?? []) part.truncate(0);
+      },
+      addPartitions(wanted) {
+        if (!Number.isInteger(wanted) || wanted < count.known())
+          throw new RangeError(`there are ${count.known()} partitions: ${wanted} is no growth`);
+        for (const [topic, parts] of topics)
+          while (parts.length < partitionCount(topic, wanted)) parts.push(new MemoryPartition());
+        count.learn(wanted);
       },
       compact(topic) {
         for (const part of topics.get(topic) ?? []) part.compact(Infinity, clock.wallMs() - description.retentionMs);

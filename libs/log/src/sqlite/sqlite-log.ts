@@ -291,6 +291,13 @@ export async function openSqliteLogWithControls(
 
   const log: Log = {
     description,
+    describe: () =>
+      new Promise((resolve) => {
+        checkOpen();
+        resolve(description);
+      }),
+    // The partitions of a file are made with it.
+    onGrown: () => () => undefined,
     async append(to, records) {
       checkOpen();
       if (isFileGone) throw new LogError('APPEND_REFUSED', GONE, { reason: 'other' });

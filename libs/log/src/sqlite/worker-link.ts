@@ -12,6 +12,8 @@ import { framedBytes, writeRecord } from './record-codec.ts';
 import { workerFile } from './worker-file.ts';
 
 const CLOSE_DEADLINE_MS = 5000;
+/** A file that is locked for long is refused sooner; a disk that does not answer at all never is. */
+const OPEN_DEADLINE_MS = 30_000;
 
 type DistributiveOmit<T, K extends PropertyKey> = T extends unknown ? Omit<T, K> : never;
 export type CallBody = DistributiveOmit<Call, 'id'>;
@@ -58,13 +60,15 @@ export interface WorkerLink {
   terminate(): Promise<void>;
 }
 
-/** `signals` of the settings are made here. Errors: those of opening. */
+/** `signals` of the settings are made here. Errors: those of opening; `LOG_UNAVAILABLE` after 30 s. SPEC: WAIT-SQLITE. */
 export async function startWorkerLink(
   settings: Omit<WorkerSettings, 'signals'>,
   options: {
     readonly clock: Clock;
     /** Bytes of appends that may wait for their acks; more are refused. One append is always taken. */
     readonly maxQueuedBytes: number;
+    /** The code of the thread. Default: the one of this package. */
+    readonly entry?: URL;
   },
   listener: LinkListener,
 ): Promise<{ link: WorkerLink; clusterId: string; partitions: number }> {
@@ -72,7 +76,7 @@ export async function startWorkerLink(
   const shared = new SharedArrayBuffer(4);
   const signals = new Int32Array(shared);
   const { port1: port, port2: workerPort } = new MessageChannel();
-  const worker = new Worker(workerFile(), {
+  const worker = new Worker(options.entry ?? workerFile(), {
     name: 'throughline-log',
     workerData: { settings: { ...settings, signals: shared } satisfies WorkerSettings, port: workerPort },
     transferList: [workerPort],
@@ -236,7 +240,11 @@ export async function startWorkerLink(
   });
   port.on('message', handle);
   worker.unref();
-  const { clusterId, partitions } = await opened.promise;
+  const cancelOpening = clock.setTimer(OPEN_DEADLINE_MS, () => {
+    opened.reject(new LogError('LOG_UNAVAILABLE', `the log was not opened within ${OPEN_DEADLINE_MS / 1000} s`));
+    void worker.terminate();
+  });
+  const { clusterId, partitions } = await opened.promise.finally(cancelOpening);
   return {
     clusterId,
     partitions,

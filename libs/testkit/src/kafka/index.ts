@@ -9,6 +9,8 @@ export { writeKafkaScripts } from './kafka-scripts.ts';
 export { startLocalCluster } from './local-cluster.ts';
 export { startLocalKafka } from './local-kafka.ts';
 export type { LocalKafka, LocalKafkaOptions } from './local-kafka.ts';
+export { startProxiedKafka } from './proxied-kafka.ts';
+export type { ProxiedKafka } from './proxied-kafka.ts';
 export { makeToken, passwordOf, saslOf, SESSION_MS, startSecureBroker } from './secure-broker.ts';
 export type { SecureBroker, SecureUser } from './secure-broker.ts';
 export { findClusterKind, startCluster } from './start-cluster.ts';

@@ -14,6 +14,8 @@ export { SseParser } from './sse-parser.ts';
 export type { SseItem } from './sse-parser.ts';
 export { checkStream } from './stream-check.ts';
 export type { StreamMessage } from './stream-check.ts';
+export { startTcpProxy } from './tcp-proxy.ts';
+export type { ProxyMode, TcpProxy, TcpProxyOptions } from './tcp-proxy.ts';
 export { startThroughline } from './throughline-process.ts';
 export type { Exit, ThroughlineOptions, ThroughlineProcess, ThroughlineRole } from './throughline-process.ts';
 export { waitUntil, within } from './wait-until.ts';

@@ -1,4 +1,5 @@
 /** The log and its `meta`, for the time of one command. */
+import { answerWithin } from '@throughline/log';
 import type { Log } from '@throughline/log';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
@@ -16,7 +17,7 @@ export async function withLog<T>(settings: Settings, self: OperatorProcess, use:
     throw new StartError(
       `There is no log at ${path.resolve(location.file)}. Name it with --log sqlite:<file> or --log kafka://<host>:<port>.`,
     );
-  const log = await openLog(settings.log, { role: 'operator', logger: self.logger });
+  const log = answerWithin(await openLog(settings.log, { role: 'operator', logger: self.logger }), self.clock);
   try {
     return await use(log);
   } finally {

@@ -14,7 +14,7 @@ describe('topics for people', () => {
     expect(renderChanges(changes, 'apply', APPLY)).toBe(
       '+ p.meta: created, 1 partitions, 3 replicas\n+ p.events: partitions 4 -> 12\n' +
         '~ p.events: retention.ms (none) -> 5\n! p.inbound: has 24 partitions\n3 done, 1 refused.\n' +
-        'Gateways and workers know the partitions of their start: start all of them again, workers first, so that the new ones are used.\n',
+        'Gateways and workers that run use the new partitions within seconds; sessions stay where they are.\n',
     );
     expect(renderChanges(changes, 'diff', APPLY)).toMatch(
       /^\+ p\.meta: missing, [^]*3 to do with `throughline topics apply --prefix p`, 1 that it would refuse\.\n$/,

@@ -72,8 +72,7 @@ export function renderChanges(changes: readonly TopicChange[], action: 'apply' |
   return `${lines.join('\n')}\n${summary}\n${isGrown ? GROWN : ''}`;
 }
 
-const GROWN =
-  'Gateways and workers know the partitions of their start: start all of them again, workers first, so that the new ones are used.\n';
+const GROWN = 'Gateways and workers that run use the new partitions within seconds; sessions stay where they are.\n';
 
 export function renderTopics(topics: readonly ShownTopic[], apply: string): string {
   const header = ['TOPIC', 'PARTITIONS', 'REPLICAS', 'IN SYNC', 'MIN IN SYNC', 'CLEANUP', 'RETENTION', 'MAX MESSAGE'];

@@ -78,7 +78,7 @@ export async function createBackend({ clock, partitions = 1, ...rest }: BackendO
     log,
     claims,
     async startWorker() {
-      for (let partition = 0; partition < partitions; partition++) {
+      for (let partition = claims.length; partition < log.description.partitions; partition++) {
         const [claim = 0] = await backend.events(partition, claimed('w', EPOCH, claims[partition] ?? null));
         claims[partition] = claim;
         await backend.events(partition, checkpointed(claim));

@@ -2,7 +2,7 @@
  * Becoming the owner: append `owner.claimed` naming the claim in force, and read it back. Of two claimants exactly one
  * wins, whoever was paused where. A predecessor that still lives is waited for. SPEC: WRK-CLAIM, WRK-SUCCESSION.
  */
-import { ackWithin, errorText, hasLogCode, sleep } from '@throughline/log';
+import { abortable, ackWithin, errorText, hasLogCode, sleep } from '@throughline/log';
 import { EVENT_TYPE, makeRecord, NO_PREDECESSOR } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { OwnerState } from '@throughline/history';
@@ -28,7 +28,7 @@ export async function claimPartition(
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
-      const { end } = await log.bounds(ref);
+      const { end } = await abortable(log.bounds(ref), signal);
       if (!(await watch.reached(end, signal))) return null;
       if (!(await isFree(context, watch.claims().owner(), signal))) {
         await changedOrSoon(context, watch, signal);
@@ -39,7 +39,9 @@ export async function claimPartition(
       const claims = watch.claims().list();
       const predecessor = owner === null ? NO_PREDECESSOR : String(owner.claim);
       const record = makeRecord(EVENT_TYPE.claimed, null, JSON.stringify({ claims }), { predecessor, worker, epoch });
-      const appended = await ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record]));
+      const appending = ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record]));
+      // A claim that comes into force after that is released, or its worker is gone.
+      const appended = await abortable(appending, signal);
       const [claim = -1] = appended.offsets;
       if (!(await watch.reached(claim + 1, signal))) return null;
       const isValid = watch.claims().inForceAt(claim) === claim && watch.claims().owner()?.claim === claim;
@@ -80,12 +82,12 @@ export async function releaseClaims(
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
-      const { end } = await log.bounds(ref);
+      const { end } = await abortable(log.bounds(ref), signal);
       if (!(await watch.reached(end, signal))) return;
       const owner = watch.claims().owner();
       if (owner === null || owner.worker !== worker || owner.released) return;
       const record = makeRecord(EVENT_TYPE.released, null, null, { owner: String(owner.claim) });
-      await ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record]));
+      await abortable(ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record])), signal);
     } catch (error) {
       if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
       logger.warn('release failed; trying again', { partition, error: errorText(error) });

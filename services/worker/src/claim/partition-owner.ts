@@ -209,6 +209,7 @@ export class PartitionOwner {
     try {
       if (await firesFirst(this.#leaving.signal, signal)) {
         this.#setOwned(null);
+        context.logger.info('leaving', { partition, drainMs: this.#drainMs });
         await this.#quiesce(tenure);
       }
     } finally {
@@ -219,7 +220,8 @@ export class PartitionOwner {
     }
     if (signal.aborted) return;
     await checkpointer.write(true);
-    await tenure.release();
+    const released = await tenure.release();
+    context.logger.info('released', { partition, released });
     this.#mayHold = false;
   }
 

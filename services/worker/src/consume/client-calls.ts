@@ -12,6 +12,7 @@ import type {
   Offset,
   OpenRequest,
 } from '@throughline/protocol';
+import { HOST_MS } from './host-deadlines.ts';
 import { HostError } from '../host/host.ts';
 import { outcomeLostError, ownerLostError, sessionEndedError } from '../settle/call-errors.ts';
 import type { BatchState } from './batch-table.ts';
@@ -301,12 +302,12 @@ export class ClientCalls {
   /** At most once: a request with effects reaches the server only after its start was read back accepted. Never rejects. */
   async #run(session: HostedSession, call: OpenCall): Promise<void> {
     const { settler, over, context, isHalted } = this.#parts;
+    let isHandedOver = false;
     try {
       if (call.strict) {
         if (!(await isAccepted(this.#parts, await settler.started(call)))) return;
       } else {
         call.cancelTimer = context.clock.setTimer(LAZY_START_MS, () => {
-          call.cancelTimer = null;
           if (!isDone(call)) void settler.started(call);
         });
       }
@@ -315,14 +316,30 @@ export class ClientCalls {
       const token = progressToken(call.message);
       if (token !== null) session.tokens.set(token, call);
       const isWanted = (): boolean => !isDone(call) && !isHalted();
-      await session.deliver(call.message, call.canPoll && call.batch === null, isWanted);
+      if (call.message.method === 'initialize') this.#expectBeginning(session, call);
+      await session.deliver(call.message, call.canPoll && call.batch === null, isWanted, () => {
+        isHandedOver = true;
+      });
     } catch (error) {
       // Nobody settles it here any more: the successor finds it started and not answered.
-      if (!over.aborted && !isHalted()) this.#undelivered(session, call, error);
+      if (!over.aborted && !isHalted()) this.#undelivered(session, call, error, isHandedOver);
     }
   }
 
-  #undelivered(session: HostedSession, call: OpenCall, error: unknown): void {
+  /** A server that does not answer `initialize` would hold its client, and its seat, for as long as a session may be idle. */
+  #expectBeginning(session: HostedSession, call: OpenCall): void {
+    const cancelStart = call.cancelTimer;
+    const cancel = this.#parts.context.clock.setTimer(HOST_MS.initialize, () => {
+      const reason = `the server did not answer initialize within ${HOST_MS.initialize / 1000} s`;
+      this.#undelivered(session, call, new HostError('HOST_TIMEOUT', reason), true);
+    });
+    call.cancelTimer = () => {
+      cancelStart?.();
+      cancel();
+    };
+  }
+
+  #undelivered(session: HostedSession, call: OpenCall, error: unknown, mayHaveRun: boolean): void {
     const isInitialize = call.message.method === 'initialize';
     if (error instanceof NoSeatError) {
       if (isInitialize) this.#refuseSession(session, call);
@@ -338,7 +355,7 @@ export class ClientCalls {
       method: call.message.method,
       error: isKnown ? reason : String(error),
     });
-    this.#settle(session, call, wireError('SERVER_FAILED', `The server failed: ${reason}`));
+    this.#settle(session, call, wireError('SERVER_FAILED', `The server failed: ${reason}`, { mayHaveRun }));
     if (isInitialize || error instanceof RestoreRefusedError) void this.#life.end(session.key, 'server-gone');
   }
 

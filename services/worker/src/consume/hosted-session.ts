@@ -5,6 +5,7 @@
 import { deadline } from '@throughline/log';
 import type { Clock } from '@throughline/log';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcResponse, SessionRecord } from '@throughline/protocol';
+import { HOST_MS, hostWithin } from './host-deadlines.ts';
 import { HostError } from '../host/host.ts';
 import type { HostCallbacks, HostSession, McpHost } from '../host/host.ts';
 import { DEDUPE_MS } from './dedupe-window.ts';
@@ -132,15 +133,22 @@ export class HostedSession {
    * Hands messages to the server one after the other; makes or rebuilds the instance first if there is none. Rejects
    * with `HostError`, `NoSeatError` or `RestoreRefusedError`.
    * @param isWanted asked when its turn has come; if not, nothing is handed over.
+   * @param onHandOver called before the server may see it.
    */
-  deliver(message: JsonRpcMessage, canPoll: boolean, isWanted = (): boolean => true): Promise<void> {
+  deliver(
+    message: JsonRpcMessage,
+    canPoll: boolean,
+    isWanted = (): boolean => true,
+    onHandOver = (): void => undefined,
+  ): Promise<void> {
     this.#waiting++;
     const delivered = this.#chain.then(async () => {
       this.#waiting--;
       if (!isWanted()) return;
       if (this.ended) throw new HostError('HOST_GONE', 'the session has ended');
       const host = this.#instance?.host ?? (await this.#open());
-      await host.deliver(message, { canPoll });
+      onHandOver();
+      await this.#handOver(host, message, canPoll);
     });
     this.#chain = delivered.catch(() => undefined);
     return delivered;
@@ -151,7 +159,25 @@ export class HostedSession {
     const instance = this.#instance;
     if (instance === null) return;
     this.#over(instance);
-    await instance.host?.close();
+    await this.#close(instance);
+  }
+
+  async #close({ host }: Instance): Promise<void> {
+    if (host !== null) await hostWithin(this.#options.clock, HOST_MS.close, 'end', host.close());
+  }
+
+  /** A server that takes nothing for too long is gone: what it was given before is not answered either. */
+  async #handOver(host: HostSession, message: JsonRpcMessage, canPoll: boolean): Promise<void> {
+    const instance = this.#instance;
+    try {
+      await hostWithin(this.#options.clock, HOST_MS.handOver, 'take a message', host.deliver(message, { canPoll }));
+    } catch (error) {
+      if (instance !== null && error instanceof HostError && error.code === 'HOST_TIMEOUT' && this.#over(instance)) {
+        this.#options.onGone(this, error.message);
+        this.#close(instance).catch(() => undefined);
+      }
+      throw error;
+    }
   }
 
   /** `false` if the instance was over already. */
@@ -184,7 +210,10 @@ export class HostedSession {
     this.#instance = instance;
     const context = { sessionId: this.key, principal: this.principal, signal: instance.abort.signal };
     try {
-      instance.host = await host.open(context, this.#callbacks(instance));
+      const opening = host.open(context, this.#callbacks(instance));
+      instance.host = await hostWithin(this.#options.clock, HOST_MS.open, 'start', opening, (late) => {
+        late.close().catch(() => undefined);
+      });
       checkNotOver(instance);
       if (this.record !== null) await this.#restore(instance, instance.host, this.record);
       checkNotOver(instance);
@@ -194,7 +223,7 @@ export class HostedSession {
     } catch (error) {
       this.#over(instance);
       // Whatever closing it meets, the reason why it did not open is the one to tell.
-      await instance.host?.close().catch(() => undefined);
+      await this.#close(instance).catch(() => undefined);
       throw error;
     }
   }

@@ -117,7 +117,11 @@ export class ServerMessages {
       } catch (error) {
         if (over.aborted) return;
         context.logger.warn('session record failed', { session: session.key, error: errorText(error) });
-        calls.fail(session, call, wireError('LOG_UNAVAILABLE', 'The session could not be recorded'));
+        calls.fail(
+          session,
+          call,
+          wireError('LOG_UNAVAILABLE', 'The session could not be recorded', { mayHaveRun: true }),
+        );
         if (method === 'initialize') void life.end(session.key, 'unknown');
         return;
       }

@@ -214,6 +214,14 @@ describe('a module host', () => {
     await expect.poll(() => state.closed).toBe(1);
   });
 
+  it('[HOST-MODULE-DEADLINE] rejects with HOST_TIMEOUT if the import does not finish', async () => {
+    const file = moduleWith('await new Promise((resolve) => setTimeout(resolve, 2000)); export default () => null;');
+    await expect(openDriver(host(file, { openMs: 100 }))).rejects.toMatchObject({
+      code: 'HOST_TIMEOUT',
+      message: expect.stringMatching(/the import of module/) as string,
+    });
+  });
+
   it('[HOST-CLOSE] is bounded although the server never finishes to close', async () => {
     const file = moduleWith('export default () => ({ connect: async () => {}, close: () => new Promise(() => {}) });');
     const driver = await openDriver(host(file, { closeMs: 20 }));

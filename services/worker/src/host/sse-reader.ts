@@ -1,5 +1,7 @@
 /** Reads one SSE body, one event after the other, and keeps the cursor from which the stream can be resumed. */
 import { createParser } from 'eventsource-parser';
+import { nextChunk } from './next-chunk.ts';
+import type { Silence } from './next-chunk.ts';
 
 /** Where a stream is, over all connections that carry it. */
 export interface SseCursor {
@@ -12,6 +14,7 @@ export interface SseCursor {
 export interface SseReadOptions {
   /** Characters of one unfinished event at most. */
   readonly maxChars: number;
+  readonly silence: Silence;
   readonly signal: AbortSignal;
   /** Called with the data of each event that has some, in order; reading waits for it. */
   onData(data: string): Promise<void>;
@@ -21,7 +24,7 @@ export interface SseReadOptions {
 
 /**
  * - `ended`: the server ended the body properly.
- * - `broken`: the connection broke.
+ * - `broken`: the connection broke, or was silent for too long.
  * - `too-long`: an event was longer than the bound.
  * - `aborted`: the signal aborted.
  */
@@ -61,7 +64,7 @@ export async function readSse(
   try {
     for (;;) {
       if (isAborted()) return 'aborted';
-      const { done, value } = await reader.read();
+      const { done, value } = await nextChunk(reader, options.silence);
       if (done) return isAborted() ? 'aborted' : 'ended';
       try {
         parser.feed(decoder.decode(value, { stream: true }));

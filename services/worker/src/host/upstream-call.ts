@@ -8,9 +8,16 @@ import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@throughline/pro
 import { parseMessages } from './message-facts.ts';
 import { readSse } from './sse-reader.ts';
 import type { SseCursor } from './sse-reader.ts';
-import { delayBefore, isSessionLost, LOST_REASON, openStream } from './upstream-context.ts';
+import {
+  AnswerTimeout,
+  delayBefore,
+  fetchHeaders,
+  isSessionLost,
+  LOST_REASON,
+  openStream,
+} from './upstream-context.ts';
 import type { UpstreamContext } from './upstream-context.ts';
-import { discard, failureText, mediaType, readText, statusText } from './upstream-http.ts';
+import { discard, failureText, mayHaveArrived, mediaType, readText, statusText } from './upstream-http.ts';
 
 export interface UpstreamCall {
   readonly id: JsonRpcId;
@@ -35,6 +42,7 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
   const signal = AbortSignal.any([context.signal, own.signal]);
   const cursor: SseCursor = { lastEventId: undefined, retryMs: undefined };
   const timers = new Set<() => void>();
+  const silence = { clock, ms: limits.silenceMs };
   let isAnswered = false;
   const begun = Promise.withResolvers<undefined>();
 
@@ -54,7 +62,11 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
 
   const fail = async (reason: UpstreamFailure, what: string, details: Record<string, unknown> = {}): Promise<void> => {
     if (signal.aborted || !takeAnswer()) return;
-    const error = wireError('SERVER_FAILED', `the upstream MCP server ${what}`, { reason, ...details });
+    const error = wireError('SERVER_FAILED', `the upstream MCP server ${what}`, {
+      reason,
+      mayHaveRun: true,
+      ...details,
+    });
     await context.callbacks.onMessage(errorResponse(request.id, error), request.id);
   };
 
@@ -79,7 +91,7 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
 
   const answerStatus = async (response: Response): Promise<void> => {
     const status = { status: response.status };
-    const text = await readText(response, MAX_ERROR_BODY_BYTES).catch(() => undefined);
+    const text = await readText(response, MAX_ERROR_BODY_BYTES, silence).catch(() => undefined);
     const messages = parseMessages(text ?? '');
     const first = 'fault' in messages ? undefined : messages[0];
     // The upstream's own words are better than ours; it may not have known the id.
@@ -93,7 +105,7 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
   const readJson = async (response: Response): Promise<void> => {
     let text: string | undefined;
     try {
-      text = await readText(response, limits.maxMessageSize);
+      text = await readText(response, limits.maxMessageSize, silence);
     } catch (error) {
       await fail('upstream-stream-lost', `broke off its answer (${failureText(error)})`);
       return;
@@ -116,6 +128,7 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
       if (body !== undefined) {
         const end = await readSse(body, cursor, {
           maxChars: limits.maxMessageSize,
+          silence,
           signal,
           onId(isNew) {
             if (isNew) lastProgressMs = clock.monoMs();
@@ -168,9 +181,15 @@ export function startCall(context: UpstreamContext, request: JsonRpcRequest): Up
   const run = async (): Promise<void> => {
     let response: Response;
     try {
-      response = await context.http.post(JSON.stringify(request), signal);
+      response = await fetchHeaders(context, limits.silenceMs, signal, (inner) =>
+        context.http.post(JSON.stringify(request), inner),
+      );
     } catch (error) {
-      await fail('upstream-unreachable', `cannot be reached (${failureText(error)})`);
+      if (error instanceof AnswerTimeout) await fail('upstream-timeout', `did not answer (${error.message})`);
+      else {
+        const mayHaveRun = mayHaveArrived(error);
+        await fail('upstream-unreachable', `cannot be reached (${failureText(error)})`, { mayHaveRun });
+      }
       return;
     } finally {
       begun.resolve(undefined);

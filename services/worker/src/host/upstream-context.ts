@@ -12,8 +12,10 @@ import type { UpstreamHttp, UpstreamState } from './upstream-http.ts';
 export interface UpstreamLimits {
   /** Milliseconds for the answer to `initialize`. Default 30000. */
   readonly initializeMs: number;
-  /** Milliseconds for the answer to a notification or response, and for the headers of a stream. Default 30000. */
+  /** Milliseconds for the answer to a notification or response, over all attempts, and for the headers of a stream. Default 30000. */
   readonly answerMs: number;
+  /** Milliseconds that the answer to a call, or a stream, may be silent, also before its head. Default 300000. */
+  readonly silenceMs: number;
   /** Milliseconds for the DELETE at the end. Default 2000. */
   readonly deleteMs: number;
   /** Milliseconds that a cancelled call may still send. Default 1000. */

@@ -237,7 +237,7 @@ describe('an upstream host', () => {
     const response = await driver.request('initialize', {});
     expect(response.error).toMatchObject({
       code: -32603,
-      data: { code: 'SERVER_FAILED', reason: 'upstream-unreachable' },
+      data: { code: 'SERVER_FAILED', reason: 'upstream-unreachable', mayHaveRun: false },
     });
     expect(response.error?.message).toMatch(/cannot be reached \(.*ECONNREFUSED/);
   });
@@ -248,6 +248,49 @@ describe('an upstream host', () => {
     const driver = await openDriver(hostOf(server.url, { initializeMs: 50 }));
     expect((await driver.request('initialize', {})).error).toMatchObject({ data: { reason: 'upstream-timeout' } });
   });
+
+  it.each<[string, Answer, string]>([
+    ['never answers', () => undefined, 'upstream-timeout'],
+    [
+      'sends its headers and nothing more',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).flushHeaders();
+      },
+      'upstream-stream-lost',
+    ],
+    [
+      'sends a part of its answer and nothing more',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'application/json' }).write('{"jsonrpc"');
+      },
+      'upstream-stream-lost',
+    ],
+    [
+      'opens a stream and says nothing on it',
+      (_, response) => {
+        response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+      },
+      'upstream-stream-lost',
+    ],
+    [
+      'answers with an error status and no body',
+      (_, response) => {
+        response.writeHead(500, { 'content-length': '10' }).flushHeaders();
+      },
+      'upstream-status',
+    ],
+  ])(
+    '[HOST-UPSTREAM-SILENT] one that %s fails the call after its time, and it may have run',
+    async (_, answer, reason) => {
+      const server = await scripted(answer);
+      const driver = await openDriver(hostOf(server.url, { silenceMs: 200 }));
+      await driver.initialize();
+      const startedMs = performance.now();
+      const response = await driver.request('tools/call', { name: 'x' });
+      expect(response.error).toMatchObject({ data: { code: 'SERVER_FAILED', reason, mayHaveRun: true } });
+      expect(performance.now() - startedMs).toBeGreaterThan(150);
+    },
+  );
 
   it.each<[string, Answer, string, RegExp]>([
     ['status 500', (_, response) => response.writeHead(500).end('oops'), 'upstream-status', /status 500/],

@@ -15,6 +15,7 @@ export interface UpstreamHostOptions {
 const DEFAULT_LIMITS: UpstreamLimits = {
   initializeMs: 30_000,
   answerMs: 30_000,
+  silenceMs: 300_000,
   deleteMs: 2000,
   cancelGraceMs: 1000,
   lingerMs: 1000,

@@ -1,4 +1,6 @@
 /** HTTP to one upstream session: headers, bounded bodies, and why a call failed. */
+import { nextChunk } from './next-chunk.ts';
+import type { Silence } from './next-chunk.ts';
 import type { SseCursor } from './sse-reader.ts';
 
 export interface UpstreamTarget {
@@ -81,22 +83,40 @@ export function discard(response: Response): void {
   response.body?.cancel().catch(() => undefined);
 }
 
-/** The body as text, or undefined if it is longer than `maxBytes`. Rejects if the connection breaks. */
-export async function readText(response: Response, maxBytes: number): Promise<string | undefined> {
+/** The body as text, or undefined if it is longer than `maxBytes`. Rejects if the connection breaks or falls silent. */
+export async function readText(response: Response, maxBytes: number, silence: Silence): Promise<string | undefined> {
   if (response.body === null) return '';
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) return Buffer.concat(chunks).toString('utf8');
-    bytes += value.length;
-    if (bytes > maxBytes) {
-      reader.cancel().catch(() => undefined);
-      return undefined;
+  try {
+    for (;;) {
+      const { done, value } = await nextChunk(reader, silence);
+      if (done || value === undefined) return Buffer.concat(chunks).toString('utf8');
+      bytes += value.length;
+      if (bytes > maxBytes) return undefined;
+      chunks.push(value);
     }
-    chunks.push(value);
+  } finally {
+    reader.cancel().catch(() => undefined);
   }
+}
+
+/** Codes of failures before anything of a request can have been sent. */
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
+
+/** Whether the upstream may have seen the request whose fetch failed. */
+export function mayHaveArrived(error: unknown): boolean {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  return !(inner instanceof Error && NOT_SENT.has((inner as NodeJS.ErrnoException).code));
 }
 
 /** The innermost words of a failed fetch: "fetch failed" alone says nothing. */

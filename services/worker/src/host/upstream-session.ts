@@ -80,11 +80,9 @@ export function createUpstreamSession(
     return call;
   };
 
-  const postOnce = async (text: string): Promise<PostOutcome> => {
+  const postOnce = async (text: string, withinMs: number): Promise<PostOutcome> => {
     try {
-      const response = await fetchHeaders(context, limits.answerMs, ended.signal, (signal) =>
-        context.http.post(text, signal),
-      );
+      const response = await fetchHeaders(context, withinMs, ended.signal, (signal) => context.http.post(text, signal));
       discard(response);
       if (response.ok) return { kind: 'taken' };
       if (isSessionLost(context, response)) context.lose(LOST_REASON);
@@ -110,8 +108,10 @@ export function createUpstreamSession(
     const call = cancelled === undefined ? undefined : calls.get(cancelled);
     if (call !== undefined) await settlesWithin(deps.clock, call.begun, CANCEL_ORDER_MS);
     const text = JSON.stringify(message);
+    // Over all attempts: what comes behind it waits, and so does who handed it over.
+    const untilMs = deps.clock.monoMs() + limits.answerMs;
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await postOnce(text);
+      const outcome = await postOnce(text, untilMs - deps.clock.monoMs());
       if (ended.signal.aborted) return;
       if (outcome.kind === 'taken') {
         if ('method' in message && message.method === 'notifications/initialized') {
@@ -119,7 +119,7 @@ export function createUpstreamSession(
         }
         break;
       }
-      if (outcome.kind === 'refused' || attempt === ONE_WAY_ATTEMPTS) {
+      if (outcome.kind === 'refused' || attempt === ONE_WAY_ATTEMPTS || deps.clock.monoMs() >= untilMs) {
         deps.logger.warn('host.upstream-message-lost', { why: outcome.why, attempts: attempt });
         break;
       }

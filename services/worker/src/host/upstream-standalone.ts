@@ -23,6 +23,7 @@ export async function followStandalone(context: UpstreamContext, onFirstTry: () 
       case 'stream': {
         const end = await readSse(opened.body, cursor, {
           maxChars: limits.maxMessageSize,
+          silence: { clock: context.clock, ms: limits.silenceMs },
           signal,
           onId(isNew) {
             if (isNew) failures = 0;

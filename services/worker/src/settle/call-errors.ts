@@ -13,6 +13,7 @@ export function ownerLostError(mayHaveRun: boolean): JsonRpcErrorObject {
 export function sessionEndedError(reason?: string): JsonRpcErrorObject {
   return wireError('SESSION_ENDED', 'The session has ended; start a new one with initialize', {
     reason: 'session-ended',
+    mayHaveRun: true,
     ...(reason === undefined ? {} : { cause: reason }),
   });
 }

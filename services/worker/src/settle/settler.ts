@@ -134,7 +134,9 @@ export class Settler {
     if (batch !== null && end) batch.hasEnded = true;
     const extra = { end, ...(batch === null ? {} : { answers: at }) };
     if (this.#message(stream, key, json, extra)) return;
-    const error = wireError('RESULT_TOO_LARGE', 'The result is larger than a record of the log may be');
+    const error = wireError('RESULT_TOO_LARGE', 'The result is larger than a record of the log may be', {
+      mayHaveRun: true,
+    });
     if (this.#message(stream, key, JSON.stringify(errorResponse(id, error)), extra)) return;
     // An id as long as a record: nobody can be told, but nothing waits for ever.
     if (end) void this.#control(EVENT_TYPE.ended, key, { stream: formatTarget(stream) });

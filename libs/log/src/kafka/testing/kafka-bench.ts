@@ -24,6 +24,8 @@ export interface KafkaBench {
   evict(ref: PartitionRef, before: Offset): Promise<void>;
   /** Waits until nothing superseded is left of what was appended so far. */
   compact(topic: Topic): Promise<void>;
+  /** One topic after the other, with time between. */
+  grow(partitions: number): Promise<void>;
   closeLogs(): Promise<void>;
   dispose(): Promise<void>;
 }
@@ -87,6 +89,10 @@ export async function openKafkaBench(
       // kafkajs finds no leaders without it.
       await admin.fetchTopicMetadata({ topics: [name] });
       await admin.deleteTopicRecords({ topic: name, partitions: [{ partition, offset: String(before) }] });
+    },
+    async grow(partitions) {
+      for (const topic of ['inbound', 'events', 'sessions'] as const)
+        await admin.createPartitions({ topicPartitions: [{ topic: `${prefix}.${topic}`, count: partitions }] });
     },
     async compact(topic) {
       const settings = { 'segment.ms': '50', 'min.cleanable.dirty.ratio': '0.0', 'min.compaction.lag.ms': '0' };

@@ -1,0 +1,89 @@
+/**
+ * A log whose every operation ends in time, whatever its driver does. A driver has deadlines of its own, which are
+ * shorter and say more; this one holds where it has none: a thread that stands still, a socket that nobody closes, a
+ * defect. So no caller of the port can hang. SPEC: WAIT-LOG.
+ */
+import { ackWithin } from './ack-within.ts';
+import { abortable, deadline } from './clock.ts';
+import type { Clock } from './clock.ts';
+import { LogError } from './errors.ts';
+import type { Log, Membership } from './port.ts';
+
+/** Longer than the deadlines of every driver, and shorter than what clients commonly wait for an answer (60 s). */
+export const LOG_ANSWER_MS = 30_000;
+
+/** So that a log that passes through several hands waits once. */
+const inTime = new WeakSet<Log>();
+
+/**
+ * `log` with a deadline for every operation: an append rejects with `APPEND_UNKNOWN` when `ms` have passed, anything else
+ * with `LOG_UNAVAILABLE`, a read `ms` after its own wait, and with `ABORTED` as soon as its signal fires. What comes later
+ * is dropped; a membership that comes later is left.
+ */
+export function answerWithin(log: Log, clock: Clock, ms = LOG_ANSWER_MS): Log {
+  if (inTime.has(log)) return log;
+  const within = <T>(what: string, work: Promise<T>): Promise<T> => settleWithin(clock, ms, what, work);
+  const bounded: Log = {
+    // Partitions may be added while it lives.
+    get description() {
+      return log.description;
+    },
+    describe: () => within('describe', log.describe()),
+    onGrown: (listener) => log.onGrown(listener),
+    append: (to, records) => ackWithin(clock, ms, log.append(to, records)),
+    async read(from, position, options = {}) {
+      const limit = deadline(clock, (options.waitMs ?? 0) + ms, options.signal);
+      try {
+        return await abortable(log.read(from, position, { ...options, signal: limit.signal }), limit.signal);
+      } catch (error) {
+        if (!limit.expired()) throw error;
+        throw new LogError('LOG_UNAVAILABLE', notAnswered('read', ms), {}, error);
+      } finally {
+        limit.dispose();
+      }
+    },
+    bounds: (of) => within('bounds', log.bounds(of)),
+    committed: (group) => within('committed', log.committed(group)),
+    async join(options) {
+      const joining = log.join(options);
+      try {
+        return boundMembership(await within('join', joining), within);
+      } catch (error) {
+        // Nobody would leave the group for it.
+        joining.then((membership) => membership.leave()).catch(() => undefined);
+        throw error;
+      }
+    },
+    close: () => within('close', log.close()),
+  };
+  inTime.add(bounded);
+  return bounded;
+}
+
+function boundMembership(
+  membership: Membership,
+  within: <T>(what: string, work: Promise<T>) => Promise<T>,
+): Membership {
+  return {
+    member: membership.member,
+    assigned: () => membership.assigned(),
+    commit: (partition, offset) => within('commit', membership.commit(partition, offset)),
+    leave: () => within('leave', membership.leave()),
+  };
+}
+
+async function settleWithin<T>(clock: Clock, ms: number, what: string, work: Promise<T>): Promise<T> {
+  const limit = deadline(clock, ms);
+  try {
+    return await abortable(work, limit.signal);
+  } catch (error) {
+    if (!limit.expired()) throw error;
+    throw new LogError('LOG_UNAVAILABLE', notAnswered(what, ms), {}, error);
+  } finally {
+    limit.dispose();
+  }
+}
+
+function notAnswered(what: string, ms: number): string {
+  return `the log did not answer ${what} within ${ms} ms`;
+}
