@@ -186,6 +186,7 @@ describe('the checker', () => {
     expect(
       rulesOf((records) => {
         const exchange = longest(records);
+        for (const session of records.sessions) session.forged = false;
         const id = formatEventId({ ...parseEventId(exchange.receipts.at(-1)!.id)!, seq: 'end' });
         const error = { jsonrpc: '2.0', id: 1, error: { data: { type: 'ResumptionRejected', reason: 'diverged' } } };
         exchange.receipts.push({ atMs: 0, id, data: JSON.stringify(error) });

@@ -1,4 +1,4 @@
-/** Breaks the product on purpose, in a copy of the tree, and shows that the simulation catches it: `mutants.ts [name…]`. */
+/** Breaks the product on purpose and shows that a seed, or a test, catches it: `mutants.ts [name…]`. */
 import { spawnSync } from 'node:child_process';
 import {
   cpSync,
@@ -11,81 +11,63 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { availableParallelism, tmpdir } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
+import { catchMutant } from './src/catch-mutant.ts';
 import { MUTANTS } from './src/mutants.ts';
 import type { Mutant } from './src/mutants.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
-const SEEDS = process.env['MUTANT_SEEDS'] ?? '300';
+const SEEDS = Number(process.env['MUTANT_SEEDS'] ?? '300');
 
 const wanted = process.argv.slice(2);
 let missed = 0;
 for (const mutant of MUTANTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-  const { caught, said } = tryMutant(mutant);
-  if (!caught) missed++;
-  process.stdout.write(`${caught ? 'caught' : 'MISSED'} ${mutant.name}: ${mutant.breaks}\n${said}\n`);
+  const said = mutant.test === undefined ? await trySeeds(mutant) : tryTest(mutant, mutant.test);
+  if (said === null) missed++;
+  process.stdout.write(`${said === null ? 'MISSED' : 'caught'} ${mutant.name}: ${mutant.breaks}; ${said ?? ''}\n`);
 }
 process.exitCode = missed === 0 ? 0 : 1;
 
-function tryMutant(mutant: Mutant): { caught: boolean; said: string } {
+async function trySeeds(mutant: Mutant): Promise<string | null> {
+  const caught = await catchMutant(mutant, SEEDS, availableParallelism());
+  return caught === null ? null : `seed ${caught.seed}: ${caught.rules.join(', ')}`;
+}
+
+/** The test fails in a copy of the tree that is broken, and passes in ours. */
+function tryTest(mutant: Mutant, test: string): string | null {
   const tree = mkdtempSync(path.join(tmpdir(), 'throughline-mutant-'));
   try {
     copyTree(tree);
     for (const { file, from, to } of mutant.edits) {
       const target = path.join(tree, file);
       const text = readFileSync(target, 'utf8');
-      if (text.split(from).length !== 2) return { caught: false, said: `  does not apply to ${file}` };
+      if (text.split(from).length !== 2) return null;
       writeFileSync(
         target,
         text.replace(from, () => to),
       );
     }
-    if (mutant.test !== undefined) return tryTest(tree, mutant.test);
-    const args = ['--conditions=@throughline/source', 'tests/simulation/simulate.ts', '--seeds', SEEDS, '--stop'];
-    if (mutant.faults !== undefined) args.push('--faults', mutant.faults.join(','));
-    if (mutant.overrides !== undefined) args.push('--overrides', JSON.stringify(mutant.overrides));
-    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: tree, encoding: 'utf8' });
-    const seed = /^seed (\d+) fails/m.exec(stdout)?.[1];
-    // The same seed passes without the break, or it would show nothing.
-    const sane = [...args, '--from', seed ?? '1'].map((arg) => (arg === SEEDS ? '1' : arg));
-    const isCaught =
-      status === 1 && seed !== undefined && spawnSync(process.execPath, sane, { cwd: ROOT }).status === 0;
-    return {
-      caught: isCaught,
-      said: (isCaught ? stdout : stdout + stderr)
-        .split('\n')
-        .map((line) => `  ${line.slice(0, 220)}`)
-        .join('\n'),
-    };
+    const broken = runTest(tree, test);
+    const isCaught = broken.status === 1 && /Tests .*failed/.test(broken.stdout) && runTest(ROOT, test).status === 0;
+    return isCaught ? test : null;
   } finally {
     rmSync(tree, { recursive: true, force: true });
   }
 }
 
-/** The test fails in the broken tree and passes in ours. */
-function tryTest(tree: string, test: string): { caught: boolean; said: string } {
-  const run = (cwd: string) =>
-    spawnSync(process.execPath, [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', test], {
-      cwd,
-      encoding: 'utf8',
-    });
-  const broken = run(tree);
-  const caught = broken.status === 1 && /Tests .*failed/.test(broken.stdout) && run(ROOT).status === 0;
-  return {
-    caught,
-    said: (broken.stdout + broken.stderr)
-      .split('\n')
-      .map((line) => `  ${line.slice(0, 220)}`)
-      .join('\n'),
-  };
+function runTest(cwd: string, test: string): { readonly status: number | null; readonly stdout: string } {
+  return spawnSync(process.execPath, [path.join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', test], {
+    cwd,
+    encoding: 'utf8',
+  });
 }
 
 /** Sources are copied; packages of others are linked. */
 function copyTree(tree: string): void {
   const isSource = (from: string): boolean => !/[/\\](node_modules|dist|\.turbo)$/.test(from);
-  for (const folder of ['libs', 'services', 'tests/simulation'])
+  for (const folder of ['libs', 'services', 'tests/simulation', 'tests/resilience/chaos'])
     cpSync(path.join(ROOT, folder), path.join(tree, folder), { recursive: true, filter: isSource });
   writeFileSync(path.join(tree, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
   cpSync(path.join(ROOT, 'vitest.config.ts'), path.join(tree, 'vitest.config.ts'));

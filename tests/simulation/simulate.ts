@@ -1,61 +1,53 @@
-/** Runs many seeds: `npm run simulate -- --seeds 1000 [--from 1]`. Prints each failing seed with the command that replays it. */
+/**
+ * Runs many seeds: `npm run simulate -- --seeds 10000`. Prints each failing seed with the command that replays it, what
+ * is left of it when it is shrunk, and at the end the table of faults.
+ */
 import process from 'node:process';
-import { parseArgs } from 'node:util';
-import { FAULTS } from './src/faults.ts';
-import type { FaultName } from './src/faults.ts';
-import type { PlanOptions } from './src/draw-plan.ts';
-import { replayCommand, runSeed } from './src/run-seed.ts';
+import { makePlan } from './src/draw-plan.ts';
+import { replayCommand } from './src/run-seed.ts';
+import { createSeedPool } from './src/seed-pool.ts';
+import type { SeedReport } from './src/seed-report.ts';
+import { renderCase, shrink } from './src/shrink.ts';
+import { readSimulateOptions } from './src/simulate-options.ts';
+import { renderTally } from './src/tally.ts';
 
-const { values } = parseArgs({
-  options: {
-    seeds: { type: 'string', default: '200' },
-    from: { type: 'string', default: '1' },
-    /** Only these, separated by commas; else what each seed draws. */
-    faults: { type: 'string' },
-    /** Fields of the plan, as JSON. */
-    overrides: { type: 'string' },
-    /** End with the first seed that fails. */
-    stop: { type: 'boolean', default: false },
-  },
-});
-const count = Number(values.seeds);
-const from = Number(values.from);
-if (!Number.isSafeInteger(count) || !Number.isSafeInteger(from) || count < 1) {
-  process.stderr.write(
-    'Usage: npm run simulate -- --seeds <count> [--from <first seed>] [--faults <name,…>] [--stop]\n',
-  );
+/** Failing seeds that are shrunk: each takes up to some hundred runs. */
+const MAX_SHRUNK = 3;
+
+const options = readSimulateOptions(process.argv.slice(2));
+if (typeof options === 'string') {
+  process.stderr.write(options);
   process.exit(2);
 }
-const names = values.faults?.split(',') ?? [];
-const unknown = names.filter((name) => !(name in FAULTS));
-if (unknown.length > 0) {
-  process.stderr.write(`Unknown faults: ${unknown.join(', ')}. Known: ${Object.keys(FAULTS).join(', ')}\n`);
-  process.exit(2);
-}
-const options: PlanOptions = {
-  ...(values.faults === undefined ? {} : { faults: names as FaultName[] }),
-  ...(values.overrides === undefined
-    ? {}
-    : { overrides: JSON.parse(values.overrides) as PlanOptions['overrides'] & {} }),
-};
 const startedMs = performance.now();
-let failed = 0;
-let calls = 0;
-let steps = 0;
-for (let seed = from; seed < from + count; seed++) {
-  const outcome = await runSeed(seed, options);
-  calls += outcome.records.calls.length;
-  steps += outcome.steps;
-  if (outcome.findings.length === 0) continue;
-  failed++;
-  process.stdout.write(
-    `seed ${seed} fails (${outcome.plan.faults.join(', ') || 'no faults'}); ${replayCommand(seed)}\n`,
+const reports: SeedReport[] = [];
+const failed: SeedReport[] = [];
+const pool = createSeedPool({ plan: options.plan, ...(options.jobs === null ? {} : { jobs: options.jobs }) });
+try {
+  await pool.run(
+    Array.from({ length: options.seeds }, (_, index) => options.from + index),
+    (report) => {
+      reports.push(report);
+      if (report.findings.length === 0) return;
+      failed.push(report);
+      const { seed, faults, findings } = report;
+      process.stdout.write(`seed ${seed} fails (${faults.join(', ') || 'no faults'}); ${replayCommand(seed)}\n`);
+      for (const { rule, what } of findings.slice(0, 5)) process.stdout.write(`  [${rule}] ${what}\n`);
+    },
+    () => options.stop && failed.length > 0,
   );
-  for (const { rule, what } of outcome.findings.slice(0, 5)) process.stdout.write(`  [${rule}] ${what}\n`);
-  if (values.stop) break;
+} finally {
+  pool.stop();
 }
+if (options.shrink)
+  for (const { seed } of failed.slice(0, MAX_SHRUNK)) {
+    const shrunk = await shrink(makePlan(seed, options.plan));
+    if (shrunk !== null)
+      process.stdout.write(`\nseed ${seed} in short, after ${shrunk.runs} runs:\n\n${renderCase(shrunk)}\n`);
+  }
 const seconds = (performance.now() - startedMs) / 1000;
+const sum = (of: (report: SeedReport) => number): number => reports.reduce((total, report) => total + of(report), 0);
 process.stdout.write(
-  `${count - failed} seeds passed, ${failed} failed: ${calls} calls, ${steps} events, ${seconds.toFixed(1)} s\n`,
+  `\n${renderTally(reports)}\n\n${reports.length - failed.length} seeds passed, ${failed.length} failed: ${sum(({ calls }) => calls)} calls, ${sum(({ events }) => events)} events, ${seconds.toFixed(1)} s\n`,
 );
-process.exitCode = failed === 0 ? 0 : 1;
+process.exitCode = failed.length === 0 ? 0 : 1;

@@ -51,6 +51,8 @@ interface Timer {
 
 const DEFAULT_WALL_MS = Date.UTC(2026, 0, 1);
 const DEFAULT_LIMIT_MS = 3600_000;
+/** Immediates asked for at once. */
+const STEPS_A_TURN = 128;
 
 export function createVirtualTime({ seed, startWallMs = DEFAULT_WALL_MS }: VirtualTimeOptions): VirtualTime {
   const random = createSeededRandom(seed);
@@ -88,27 +90,56 @@ export function createVirtualTime({ seed, startWallMs = DEFAULT_WALL_MS }: Virtu
     }
   };
 
-  /** Runs one timer; `false` if none is due by then. */
-  const step = async (until: number): Promise<boolean> => {
-    const timer = take(until);
-    if (timer === null) return false;
-    now = Math.max(now, timer.at);
-    timer.run();
-    await settle();
-    return true;
-  };
+  /**
+   * Runs what is due by `until`, one timer at a time with all promises settled in between, until `isOver()` says so
+   * before one of them. Resolves with whether it was that which ended it.
+   *
+   * Promises settle between two immediates, and many immediates share one turn of the event loop: turns cost more than
+   * most timers of a simulation do, so they are taken many at a time.
+   */
+  const runTimers = (until: number, isOver: () => boolean): Promise<boolean> =>
+    new Promise((resolve, reject) => {
+      let waiting: NodeJS.Immediate[] = [];
+      let next = 0;
+      const end = (settle: () => void): void => {
+        for (const each of waiting.slice(next)) clearImmediate(each);
+        settle();
+      };
+      const one = (): void => {
+        next++;
+        try {
+          const isDone = isOver();
+          const timer = isDone ? null : take(until);
+          if (timer === null) {
+            end(() => {
+              resolve(isDone);
+            });
+            return;
+          }
+          now = Math.max(now, timer.at);
+          timer.run();
+        } catch (error) {
+          end(() => {
+            reject(error instanceof Error ? error : new Error(String(error)));
+          });
+          return;
+        }
+        if (next === waiting.length) turn();
+      };
+      const turn = (): void => {
+        next = 0;
+        waiting = Array.from({ length: STEPS_A_TURN }, () => setImmediate(one));
+      };
+      turn();
+    });
 
   const runUntil = async (isDone: () => boolean, limitMs = DEFAULT_LIMIT_MS): Promise<void> => {
-    const until = now + limitMs;
-    await settle();
-    while (!isDone()) {
-      if (await step(until)) continue;
-      throw new Error(
-        heap.length === 0
-          ? `nothing is left to run at ${now} ms (seed ${seed})`
-          : `not done after ${limitMs} ms of virtual time (seed ${seed})`,
-      );
-    }
+    if (await runTimers(now + limitMs, isDone)) return;
+    throw new Error(
+      heap.length === 0
+        ? `nothing is left to run at ${now} ms (seed ${seed})`
+        : `not done after ${limitMs} ms of virtual time (seed ${seed})`,
+    );
   };
 
   return {
@@ -119,8 +150,7 @@ export function createVirtualTime({ seed, startWallMs = DEFAULT_WALL_MS }: Virtu
     settle,
     async advance(ms) {
       const until = now + ms;
-      await settle();
-      while (await step(until));
+      await runTimers(until, () => false);
       now = until;
     },
     runUntil,

@@ -2,14 +2,17 @@
  * The promises, stated over what a run left behind. Each finding names the promise that was broken, and where. Pure.
  * SPEC: SIM-*.
  */
-import { parseEventId } from '@throughline/protocol';
-import type { EventId } from '@throughline/protocol';
+import { decodeText, parseEventId } from '@throughline/protocol';
+import type { EventId, LogRecord } from '@throughline/protocol';
 import { createHash } from 'node:crypto';
 import { FAULTS } from './faults.ts';
 import type { FaultName } from './faults.ts';
+import { breaksOfOrder, breaksOfPrefix, missingAppends } from './linearity.ts';
+import type { AckedAppend, Delivery } from './linearity.ts';
 import { beginsAtStart, readPartition, readStream } from './model.ts';
 import type { ModelPartition, ModelSession, ModelStream } from './model.ts';
-import type { CallRecord, ExchangeRecord, RunRecords, SessionRecordOfRun } from './records-of-run.ts';
+import type { CallRecord, ExchangeRecord, Forgery, RunRecords, SessionRecordOfRun } from './records-of-run.ts';
+import { refusalOf } from './forge-cursor.ts';
 import { TOOLS } from './scripted-host.ts';
 import { NEVER_BEGAN } from './sim-client.ts';
 
@@ -38,6 +41,7 @@ export function check(records: RunRecords): readonly Finding[] {
   judge.requests();
   for (const session of records.sessions) judge.session(session);
   judge.breaks();
+  judge.linear();
   for (const { session, gateway, status } of records.gone)
     if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
   const isEvicting = records.faults.includes('retention') || records.faults.includes('inbound-retention');
@@ -51,6 +55,20 @@ export function check(records: RunRecords): readonly Finding[] {
   }
   return findings;
 }
+
+/** How what was forged is refused, while the session lives. */
+const REFUSALS: Readonly<
+  Record<Forgery, { readonly answers: readonly number[]; readonly reasons: readonly string[] }>
+> = {
+  cut: { answers: [400], reasons: ['cursor-malformed'] },
+  foreign: { answers: [400], reasons: ['cursor-foreign'] },
+  stream: { answers: [400], reasons: ['cursor-foreign'] },
+  partition: { answers: [400], reasons: ['cursor-foreign'] },
+  epoch: { answers: [200, 404], reasons: ['epoch-mismatch'] },
+  offset: { answers: [200, 404], reasons: ['gap', 'beyond-end', 'diverged'] },
+  digit: { answers: [200, 404], reasons: ['gap', 'beyond-end', 'diverged'] },
+  session: { answers: [404], reasons: [] },
+};
 
 class Judge {
   readonly #records: RunRecords;
@@ -150,6 +168,8 @@ class Judge {
     if (outcome.kind === 'error') {
       if (outcome.mayHaveRun === false && runs > 0)
         this.#find('SIM-ANSWER', `${where}: said that it did not run, but it ran ${runs} times`);
+      // Nobody holds the id of a member of a batch that retention took: its client hears that the stream is over.
+      if (outcome.code === 'NO_ANSWER' && this.#mayBeBeheaded(call)) return;
       if (outcome.code === 'NO_ANSWER') this.#find('SIM-ENDS', `${where}: ${outcome.json}`);
       this.#isAllowed(call, outcome.code, where);
     }
@@ -158,6 +178,15 @@ class Judge {
     // Repetitions get the first one's outcome.
     const results = new Set(call.answers.filter((answer) => !answer.includes('"error"')));
     if (results.size > 1) this.#find('SIM-ONCE', `${where}: two results: ${[...results].join(' and ')}`);
+  }
+
+  #mayBeBeheaded(call: CallRecord): boolean {
+    return (
+      this.#records.faults.includes('inbound-retention') &&
+      this.#records.exchanges.some(
+        ({ session, asks }) => session === call.session && asks.length > 1 && asks.includes(call.requestId),
+      )
+    );
   }
 
   /** Errors that the faults of the run do not explain. */
@@ -236,6 +265,81 @@ class Judge {
               ({ id, data, atMs }) => data !== '' && atMs > overMs + BREAK_BOUND_MS && parseEventId(id)?.seq !== 'end',
             );
       if (late !== undefined) this.#find('SIM-BREAK', `exchange ${number}: ${late.id} came, though its epoch is over`);
+    }
+  }
+
+  /** What was acknowledged is there once, in the order of time; what came over all connections is one sequence a stream. */
+  linear(): void {
+    const { exchanges, breaks = [], partitions } = this.#records;
+    // Where a history broke, offsets were given again.
+    const isWhole = (partition: number): boolean => breaks.every((broken) => broken.partition !== partition);
+    const appends: AckedAppend[] = [];
+    const deliveries: Delivery[] = [];
+    const accepted = new Map<number, string[]>();
+    for (const {
+      number,
+      session,
+      method,
+      status,
+      sentMs,
+      headMs,
+      liveAt,
+      liveMs,
+      receipts,
+      body,
+      isHonest,
+    } of exchanges) {
+      const [epoch = '', place = ''] = session?.split('.') ?? [];
+      const partition = Number(place);
+      if (session === null || !isWhole(partition) || !isHonest) continue;
+      const who = `exchange ${number}`;
+      if (method === 'POST' && status === 202)
+        accepted.set(partition, [...(accepted.get(partition) ?? []), ackedText(keyOf(session), body)]);
+      const items = receipts.flatMap(({ id: text, data }) => {
+        const id = parseEventId(text);
+        return id === null || data === '' || id.seq === 'end'
+          ? []
+          : [{ seq: id.seq, offset: id.offset, text: data, stream: `${session} ${labelOf(id)}` }];
+      });
+      const [first] = items;
+      if (first !== undefined) deliveries.push({ stream: first.stream, items, who });
+      const stream = receipts.map(({ id }) => parseEventId(id)?.stream).find((found) => found !== undefined);
+      if (headMs === null) continue;
+      if (method === 'POST' && stream?.kind === 'request')
+        appends.push({ log: `inbound/${partition} of ${epoch}`, position: stream.at, sentMs, ackedMs: headMs, who });
+      // Whoever is told the border knows that its attachment stands.
+      if (method === 'GET' && liveAt !== null)
+        appends.push({
+          log: `events/${partition} of ${epoch}`,
+          position: liveAt,
+          sentMs,
+          ackedMs: liveMs ?? Number.POSITIVE_INFINITY,
+          who,
+        });
+    }
+    for (const what of [...breaksOfOrder(appends), ...breaksOfPrefix(deliveries)]) this.#find('SIM-LINEAR', what);
+    for (const { partition, inbound } of partitions) {
+      const held = inbound.map(({ key, value }) =>
+        ackedText(key === null ? '' : decodeText(key), value === null ? '' : decodeText(value)),
+      );
+      for (const text of missingAppends(accepted.get(partition) ?? [], held))
+        this.#find('SIM-LINEAR', `accepted, but not in inbound/${partition}: ${text}`);
+      this.#areAtTheirPlace(partition, inbound, appends);
+    }
+  }
+
+  /** Each request stands where its client was told. */
+  #areAtTheirPlace(partition: number, inbound: readonly LogRecord[], appends: readonly AckedAppend[]): void {
+    const byNumber = new Map(this.#records.exchanges.map((exchange) => [`exchange ${exchange.number}`, exchange]));
+    const records = new Map(inbound.map((record) => [record.offset, record]));
+    for (const { log, position, who } of appends) {
+      const exchange = byNumber.get(who);
+      if (!log.startsWith(`inbound/${partition} `) || exchange === undefined || exchange.session === null) continue;
+      const record = records.get(position);
+      const [id] = exchange.asks;
+      const value = record?.value == null ? null : (JSON.parse(decodeText(record.value)) as { id?: unknown });
+      if (value?.id !== id)
+        this.#find('SIM-LINEAR', `${who}: was told r${position}, but inbound/${partition} holds another there`);
     }
   }
 
@@ -349,11 +453,25 @@ class Judge {
       this.#find('SIM-SESSION', `${at}: a message of session ${mark} came in ${keyOf(session)}`);
   }
 
-  /** A cursor that no server gave gets no message: it is refused, or ends its own session. */
-  #forged({ receipts, status, lastEventId }: ExchangeRecord, where: string): void {
-    const told = receipts.filter(({ id, data }) => data !== '' && parseEventId(id)?.seq !== 'end');
-    if (told.length > 0) this.#find('SIM-REFUSED', `${where}: ${told.length} messages for the forged ${lastEventId}`);
+  /** A cursor that no server gave gets nothing: it is refused for what is wrong with it, or ends its own session. */
+  #forged({ receipts, status, lastEventId, forgery, refusal, session }: ExchangeRecord, where: string): void {
+    const told = receipts.filter(({ id }) => parseEventId(id)?.seq !== 'end');
+    if (told.length > 0) this.#find('SIM-REFUSED', `${where}: ${told.length} events for the forged ${lastEventId}`);
     if (status === 500) this.#find('SIM-NO-BUGS', `${where}: status 500`);
+    if (forgery === undefined || status === null || status === 503 || status === 504) return;
+    const record = this.#records.sessions.find(({ id }) => id === session);
+    const mayBeOver = record === undefined || record.lost !== null || record.deleted || record.forged;
+    if (status === 404 && (mayBeOver || this.#harms.has('history'))) return;
+    const inBand = receipts.map(({ data }) => refusalOf(data)).at(-1) ?? null;
+    const told400 = status === 400 ? (refusal ?? null) : null;
+    const reason = told400 ?? inBand;
+    const { answers, reasons } = REFUSALS[forgery];
+    // A connection may be cut before its refusal has come.
+    const isAnswered = status !== 200 || reason !== null;
+    const isOver =
+      (reason === 'session-ended' && mayBeOver) || (reason === 'epoch-mismatch' && this.#harms.has('history'));
+    if (!answers.includes(status) || (isAnswered && reason !== null && !reasons.includes(reason) && !isOver))
+      this.#find('SIM-REFUSED', `${where}: ${status} ${reason ?? ''} for ${lastEventId}, forged in its ${forgery}`);
   }
 
   /** An error of the gateway's own; whether it refuses a resume, so that nothing may follow. */
@@ -466,6 +584,11 @@ class Judge {
   #isVague(label: string): boolean {
     return label.startsWith('s') && this.#harms.has('history');
   }
+}
+
+/** One append as it can be compared: by whom, and what. */
+function ackedText(key: string, body: string): string {
+  return `${key} ${body === '' ? '' : JSON.stringify(JSON.parse(body))}`;
 }
 
 function labelOf(id: EventId): string {

@@ -5,10 +5,11 @@ import type { Chance } from './chance.ts';
 /**
  * How an append ends.
  * - `refused`: nothing is stored, and the writer knows.
+ * - `full`: the same, for want of room.
  * - `unknown-stored`, `unknown-lost`: the ack is lost; the record is there, or is not.
  * - `unknown-late`: the writer is told "unknown" first; the record comes into the log some time after.
  */
-export type AppendFate = 'ok' | 'refused' | 'unknown-stored' | 'unknown-lost' | 'unknown-late';
+export type AppendFate = 'ok' | 'refused' | 'full' | 'unknown-stored' | 'unknown-lost' | 'unknown-late';
 
 export interface Latency {
   /** Milliseconds from a call to its effect in the log, and from there to its completion: uniform up to this. */
@@ -24,12 +25,18 @@ export interface Conditions {
   readonly stalledUntil: Map<string, number>;
   /** Appends by a process are slower by up to so much. */
   readonly slowAppendMs: Map<string, number>;
+  /** A process hears of what the log did by up to so much later, each time anew: out of order. */
+  readonly slowCompletionMs: Map<string, number>;
+  /** By process: its requests, or what the log says to it, or both, wait until then. */
+  readonly cutOff: Map<string, { readonly untilMs: number; readonly way: 'out' | 'back' | 'both' }>;
   /** Chance of each fate of an append, while appends fail. */
   appendFates: Readonly<Partial<Record<AppendFate, number>>> | null;
   /** Chance that a read fails with `LOG_UNAVAILABLE`. */
   readFailure: number;
   /** Chance that a POST reaches a second gateway as well. */
   duplicatePost: number;
+  /** Chance that a request gets lost on its way. */
+  requestLoss: number;
 }
 
 export function refName({ topic, partition }: PartitionRef): string {
@@ -42,9 +49,12 @@ export function createConditions(latency: Latency, chance: Chance): Conditions {
     chance,
     stalledUntil: new Map(),
     slowAppendMs: new Map(),
+    slowCompletionMs: new Map(),
+    cutOff: new Map(),
     appendFates: null,
     readFailure: 0,
     duplicatePost: 0,
+    requestLoss: 0,
   };
 }
 
@@ -52,7 +62,10 @@ export function createConditions(latency: Latency, chance: Chance): Conditions {
 export function calm(conditions: Conditions): void {
   conditions.stalledUntil.clear();
   conditions.slowAppendMs.clear();
+  conditions.slowCompletionMs.clear();
+  conditions.cutOff.clear();
   conditions.appendFates = null;
   conditions.readFailure = 0;
   conditions.duplicatePost = 0;
+  conditions.requestLoss = 0;
 }

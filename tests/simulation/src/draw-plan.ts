@@ -3,18 +3,17 @@ import { createChance } from './chance.ts';
 import type { Chance } from './chance.ts';
 import { FAULTS } from './faults.ts';
 import type { FaultName } from './faults.ts';
-import type { Plan } from './plan.ts';
-import type { ClientHabits } from './sim-client.ts';
+import type { ClientHabits, ClientStep, Plan, Strike } from './plan.ts';
 
 export interface PlanOptions {
   /** Replaces what the seed would draw. */
   readonly faults?: readonly FaultName[];
-  readonly overrides?: Partial<Omit<Plan, 'seed' | 'faults'>>;
+  readonly overrides?: Partial<Omit<Plan, 'seed' | 'faults' | 'strikes'>>;
 }
 
 export function makePlan(seed: number, options: PlanOptions = {}): Plan {
   const chance = createChance(seed, 'plan');
-  const clients = Array.from({ length: chance.whole(1, 4) }, () => makeHabits(chance));
+  const habits = Array.from({ length: chance.whole(1, 4) }, () => makeHabits(chance));
   const all = Object.keys(FAULTS) as FaultName[];
   const names = all.filter((name) => !('breaks' in FAULTS[name]) && !('apart' in FAULTS[name]));
   // By chance of their own: the other draws of a seed stay what they are.
@@ -26,12 +25,12 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
   const kinds = chance.weighted({ none: 1, one: 4, few: 8, many: 4 });
   const share = { none: 0, one: 0, few: 0.3, many: 0.7 }[kinds];
   const drawn = kinds === 'one' ? [chance.pick(names)] : names.filter(() => chance.happens(share));
-  return {
+  const faults = options.faults ?? [...drawn, ...breaks, ...extra];
+  const drawnPlan = {
     seed,
     partitions: chance.whole(1, 3),
     gateways: chance.whole(1, 3),
     workers: chance.whole(1, 3),
-    clients,
     activeMs: chance.between(3000, 9000),
     faultEveryMs: chance.between(150, 1500),
     latency: { logMs: chance.pick([0.5, 2, 10, 40]), networkMs: chance.pick([0.5, 5, 30]) },
@@ -52,8 +51,44 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
       unloadAfterMs: chance.pick([100, 500, 300_000]),
     },
     ...options.overrides,
-    faults: options.faults ?? [...drawn, ...breaks, ...extra],
+    faults,
   };
+  return {
+    ...drawnPlan,
+    clients:
+      options.overrides?.clients ??
+      habits.map((each, index) => ({ ...each, steps: drawSteps(each, createChance(seed, `steps ${index}`)) })),
+    strikes: drawStrikes(drawnPlan, createChance(seed, 'strikes')),
+  };
+}
+
+/** Longer than any client works: the longest time of faults, and what goes before it. */
+const LONGEST_MS = 11_000;
+
+function drawSteps(habits: ClientHabits, chance: Chance): readonly ClientStep[] {
+  const steps: ClientStep[] = [];
+  const canBatch = habits.version === '2025-03-26';
+  for (let atMs = 0; atMs < LONGEST_MS; atMs += chance.between(0, 2 * habits.paceMs)) {
+    const when = { atMs: Math.round(atMs), draw: steps.length };
+    if (chance.happens(habits.deleteSession)) steps.push({ ...when, do: 'delete' });
+    else if (chance.happens(habits.forge)) steps.push({ ...when, do: 'forge' });
+    else {
+      const size = canBatch && chance.happens(0.2) ? chance.whole(2, 3) : 1;
+      const tools = Array.from({ length: size }, () => chance.weighted(habits.tools));
+      steps.push({ ...when, do: 'call', tools, isCancelled: size === 1 && chance.happens(habits.cancel) });
+    }
+  }
+  return steps;
+}
+
+function drawStrikes(plan: Pick<Plan, 'activeMs' | 'faultEveryMs' | 'faults'>, chance: Chance): readonly Strike[] {
+  const strikes: Strike[] = [];
+  if (plan.faults.length === 0) return strikes;
+  for (let atMs = 0; ;) {
+    atMs += chance.between(0, 2 * plan.faultEveryMs);
+    if (atMs >= plan.activeMs) return strikes;
+    strikes.push({ atMs: Math.round(atMs), fault: chance.pick(plan.faults), draw: strikes.length });
+  }
 }
 
 function makeHabits(chance: Chance): ClientHabits {
@@ -66,7 +101,7 @@ function makeHabits(chance: Chance): ClientHabits {
     cancel: chance.pick([0, 0, 0.15]),
     deleteSession: chance.pick([0, 0, 0, 0.02]),
     oddResume: chance.pick([0, 0, 0.3]),
-    forge: chance.pick([0, 0, 0, 0.03]),
+    forge: chance.pick([0, 0, 0.05]),
     slowRead: chance.pick([0, 0, 0.1]),
     tools: {
       echo: 3,

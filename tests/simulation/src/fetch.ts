@@ -71,13 +71,16 @@ export function fetchOverWire(options: FetchOptions): Promise<Fetched> {
       },
       onComment(text) {
         const live = /^live (\S+)$/.exec(text)?.[1];
-        if (live !== undefined) record.liveAt = Number(live.split('.')[2]);
+        if (live === undefined) return;
+        record.liveAt = Number(live.split('.')[2]);
+        record.liveMs = clock.monoMs();
       },
     });
     const exchange = network.request(options.address, options.request, {
       onHead(code, given) {
         status = code;
         record.status = code;
+        record.headMs = clock.monoMs();
         headers = given;
         wait();
         options.onHead?.(code, given);

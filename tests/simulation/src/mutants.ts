@@ -11,6 +11,8 @@ export interface Mutant {
   readonly edits: readonly { readonly file: string; readonly from: string; readonly to: string }[];
   /** Faults that bring it to light; else those of the seed. */
   readonly faults?: readonly FaultName[];
+  /** A seed known to catch it: tried first. Whoever changes what seeds draw runs `mutants.ts`, which prints another. */
+  readonly seed?: number;
   /** Replaces what the seed would draw. */
   readonly overrides?: PlanOptions['overrides'];
   /** A test file that catches it instead: seeds bring it to light too rarely. */
@@ -22,6 +24,7 @@ const SMALL_CACHE = { cacheBytes: 1024, catchUpReaders: 2, keepAliveMs: 200, ref
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'clamped-cursor',
+    seed: 10,
     breaks: 'a cursor below what is held goes on at what is held',
     faults: ['retention', 'connection-cut', 'gateway-crash'],
     edits: [
@@ -39,6 +42,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-claim-check',
+    seed: 17,
     breaks: 'readers accept the records of every owner',
     faults: ['worker-pause', 'append-unknown', 'member-churn'],
     edits: [
@@ -52,7 +56,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'claims-without-predecessor',
     breaks: 'the newest claim wins, whatever it names as its predecessor',
-    faults: ['worker-pause', 'member-churn', 'worker-crash', 'slow-append'],
+    test: 'libs/history/src/ownership-model.test.ts',
     edits: [
       {
         file: 'libs/history/src/claims.ts',
@@ -63,6 +67,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'replay-then-register',
+    seed: 11,
     breaks: 'the place from which a POST reads is taken after its append',
     edits: [
       {
@@ -74,6 +79,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'rerun-without-limit',
+    seed: 2,
     breaks: 'what was started is run again by each owner',
     faults: ['worker-crash', 'worker-pause', 'crash-at-append'],
     edits: [
@@ -110,6 +116,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'dispatch-before-start-is-read-back',
+    seed: 2,
     breaks: 'a call with effects runs before its start was read back accepted',
     faults: ['worker-pause', 'member-churn', 'append-unknown', 'slow-process'],
     edits: [
@@ -122,6 +129,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-newest-attachment',
+    seed: 7,
     breaks: 'a connection goes on when a newer one has its stream',
     faults: ['half-open', 'connection-cut'],
     edits: [
@@ -134,6 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'lazily-ended-session',
+    seed: 11,
     breaks: 'a refused resume does not end its session',
     faults: ['retention', 'connection-cut', 'gateway-pause'],
     edits: [
@@ -146,6 +155,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'checkpoint-without-queued',
+    seed: 2,
     breaks: 'a checkpoint leaves out what was taken in and waits',
     faults: ['worker-crash', 'worker-stop'],
     edits: [
@@ -170,6 +180,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'idle-refresh-before-events',
+    seed: 1,
     breaks: 'an idle connection that woke up is moved to the end of what was read',
     edits: [
       {
@@ -193,6 +204,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'no-session-filter',
+    seed: 2,
     breaks: 'catch-up delivers the records of all sessions',
     faults: ['connection-cut', 'gateway-crash'],
     overrides: { partitions: 1, gateway: SMALL_CACHE },
@@ -206,6 +218,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'repetitions-run',
+    seed: 1,
     breaks: 'a request that is posted again runs again',
     faults: ['duplicate-post'],
     edits: [
@@ -218,6 +231,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'unknown-appends-are-repeated',
+    seed: 2,
     breaks: 'an append without a known outcome is made again',
     faults: ['append-unknown'],
     edits: [
@@ -230,6 +244,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'ends-are-forgotten',
+    seed: 2,
     breaks: 'gateways serve sessions that have ended',
     edits: [
       {
@@ -308,6 +323,70 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'services/gateway/src/stream.ts',
         from: "if (stream.kind !== 'request') return null;",
         to: "if (stream.kind !== 'never') return null;",
+      },
+    ],
+  },
+  {
+    name: 'newer-instead-of-equal',
+    breaks: 'a record counts if its owner is not older than the claim in force, so that a void claim writes',
+    test: 'libs/history/src/ownership-model.test.ts',
+    edits: [
+      {
+        file: 'libs/history/src/claims.ts',
+        from: 'event.owner === null || event.owner === this.inForceAt(event.offset)',
+        to: 'event.owner === null || event.owner >= (this.inForceAt(event.offset) ?? 0)',
+      },
+    ],
+  },
+  {
+    name: 'divergence-is-not-seen',
+    breaks: 'an anchor counts though another record stands there now',
+    test: 'libs/history/src/resumption-model.test.ts',
+    edits: [
+      {
+        file: 'libs/history/src/resumption.ts',
+        from: 'finding.record.offset !== cursor.offset || anchorChecksum(finding.record) !== cursor.crc',
+        to: 'finding.record.offset !== cursor.offset',
+      },
+    ],
+  },
+  {
+    name: 'foreign-cursors-are-taken',
+    seed: 11,
+    breaks: 'a cursor of another session or stream is taken for one of this session',
+    overrides: { gateways: 2, partitions: 1 },
+    faults: ['clock-jump'],
+    edits: [
+      {
+        file: 'libs/history/src/resumption.ts',
+        from: 'equalBytes(cursor.tag, streamTag(request.sessionId, cursor.stream))',
+        to: '(equalBytes(cursor.tag, streamTag(request.sessionId, cursor.stream)) || cursor.tag.length > 0)',
+      },
+    ],
+  },
+  {
+    name: 'accepted-before-it-is-there',
+    seed: 4,
+    breaks: 'a notification or an answer is accepted before it is in the log',
+    faults: ['append-refused', 'append-unknown', 'log-full'],
+    edits: [
+      {
+        file: 'services/gateway/src/post.ts',
+        from: '    await appendForClient(context, to, inboundRecords(context, incoming, null));',
+        to: '    void appendForClient(context, to, inboundRecords(context, incoming, null)).catch(() => undefined);',
+      },
+    ],
+  },
+  {
+    name: 'doubt-is-told-as-a-bug',
+    seed: 11,
+    breaks: 'a worker tells a log that refuses an append, or leaves it in doubt, as a failure of its own',
+    faults: ['append-unknown', 'log-full', 'cut-from-log'],
+    edits: [
+      {
+        file: 'services/worker/src/claim/partition-owner.ts',
+        from: 'if (isOfTheLog(error)) context.logger.warn',
+        to: "if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn",
       },
     ],
   },

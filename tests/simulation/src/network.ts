@@ -130,7 +130,11 @@ class SimExchange implements Exchange {
   }
 
   send(): void {
-    const { clock, trace, listener } = this.#network.options;
+    const { clock, trace, listener, conditions } = this.#network.options;
+    if (conditions.requestLoss > 0 && conditions.chance.happens(conditions.requestLoss)) {
+      trace.add('net', `#${this.number} ${this.#request.method} gets lost`);
+      return;
+    }
     clock.setTimer(this.#wayMs(), () => {
       const found = listener(this.#address);
       if (found?.process.isAlive() !== true) {
@@ -146,7 +150,9 @@ class SimExchange implements Exchange {
       });
       // The kernel accepts for a process that is paused; the process sees it when it goes on.
       found.process.clock.setTimer(TICK_MS, () => {
-        void found.handle(this.#gatewayRequest(), this.#sink());
+        found.process.hears('request', () => {
+          void found.handle(this.#gatewayRequest(), this.#sink());
+        });
       });
     });
   }

@@ -16,6 +16,7 @@ import type { Plan } from './plan.ts';
 import type { RunOfTool } from './records-of-run.ts';
 import { createScriptedHost, TOOLS } from './scripted-host.ts';
 import { openSimLog } from './sim-log.ts';
+import type { DistortableMembership } from './sim-membership.ts';
 import { createSimProcess } from './sim-process.ts';
 import type { SimProcess } from './sim-process.ts';
 import type { Trace } from './trace.ts';
@@ -30,6 +31,8 @@ export interface World {
   readonly bugs: string[];
   /** No fault may strike any more. */
   isCalm(): boolean;
+  /** Of the workers that have joined. */
+  readonly memberships: WeakMap<SimProcess, DistortableMembership>;
   /** Set by a fault: called when an append of a process has taken effect. */
   readonly onEffect: Set<(process: SimProcess, to: PartitionRef, records: readonly RecordInput[]) => void>;
 }
@@ -54,6 +57,8 @@ export interface GatewayNode extends Node {
 export interface WorkerNode extends Node {
   /** Name in the group; `null` while it is down. */
   member(): string | null;
+  /** What it believes to be assigned; `null` before it has joined. */
+  membership(): DistortableMembership | null;
 }
 
 const SECRET = new Uint8Array(32).fill(7);
@@ -109,6 +114,7 @@ function createNode<T>(
         onEffect: (...effect) => {
           for (const listener of world.onEffect) listener(...effect);
         },
+        onJoin: (joined, membership) => world.memberships.set(joined, membership),
       });
       const mine: Life<T> = { process, log, running: null };
       life = mine;
@@ -236,6 +242,10 @@ export function createWorkerNode(world: World, name: string): WorkerNode {
       const process = node.process();
       return process === null ? null : (members.get(process) ?? null);
     },
+    membership() {
+      const process = node.process();
+      return process === null ? null : (world.memberships.get(process) ?? null);
+    },
   };
 }
 
@@ -246,7 +256,7 @@ function bugLogger({ trace, bugs }: World, process: SimProcess): Logger {
     (event: string, fields: object = {}): void => {
       const text = `${event} ${JSON.stringify(fields)}`;
       trace.add(process.name, `${level} ${withoutStacks(event, fields)}`);
-      if (level === 'error' && !text.includes('simulated:')) bugs.push(`${process.name}: ${text}`);
+      if (level === 'error') bugs.push(`${process.name}: ${text}`);
     };
   const logger: Logger = {
     debug: say('debug'),

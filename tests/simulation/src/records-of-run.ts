@@ -8,6 +8,13 @@ export interface Receipt {
   readonly data: string;
 }
 
+/**
+ * What is wrong with a cursor that no server gave, or with the session id beside it.
+ * - `cut`: its end is missing. `foreign`: it is of another session. `stream`, `partition`, `epoch`, `offset`: that field
+ *   is another. `digit`: the checksum of its anchor is another. `session`: the session id has another signature.
+ */
+export type Forgery = 'cut' | 'foreign' | 'stream' | 'partition' | 'epoch' | 'offset' | 'digit' | 'session';
+
 /** One HTTP exchange as its client saw it. */
 export interface ExchangeRecord {
   readonly number: number;
@@ -16,15 +23,26 @@ export interface ExchangeRecord {
   readonly method: 'POST' | 'GET' | 'DELETE';
   gateway: string;
   readonly lastEventId: string | null;
+  /** When it was sent, and when its head came; `null`: it never did. */
+  readonly sentMs: number;
+  headMs: number | null;
+  /** What a POST said. */
+  body: string;
   /** JSON-RPC ids of the requests in the body. */
   readonly asks: readonly (string | number)[];
   /** Whether the cursor was given by a server of this run for this session, so that it must be understood. */
   isHonest: boolean;
+  /** What was forged, if anything was. */
+  forgery?: Forgery;
+  /** Reason or code of the refusal in the body of an answer that is no stream. */
+  refusal?: string | null;
   /** Whether the exchange took place after all faults, to read everything again. */
   isReread: boolean;
   status: number | null;
   /** Offset of this connection's own attachment, once the border between replayed and live was told. */
   liveAt: number | null;
+  /** When that was. */
+  liveMs: number | null;
   readonly receipts: Receipt[];
   end: 'ended' | 'reset' | 'refused' | 'left' | 'silent' | null;
 }
@@ -89,6 +107,12 @@ export interface HistoryBreak {
   readonly isTold: boolean;
 }
 
+/** A fault that found something to strike. */
+export interface StruckFault {
+  readonly fault: string;
+  readonly atMs: number;
+}
+
 export interface PartitionArchive {
   readonly partition: Partition;
   readonly events: readonly LogRecord[];
@@ -118,6 +142,8 @@ export interface RunRecords {
   readonly bugs: readonly string[];
   /** Faults of the run, by name. */
   readonly faults: readonly string[];
+  /** What struck, in the order of time. */
+  readonly struck: readonly StruckFault[];
   /** When the last fault was over. */
   readonly quietMs: number;
   readonly endMs: number;

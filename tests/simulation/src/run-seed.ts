@@ -11,7 +11,7 @@ import { check } from './checker.ts';
 import type { Finding } from './checker.ts';
 import { calm, createConditions } from './conditions.ts';
 import { faultNamed } from './faults.ts';
-import type { FaultScene } from './faults.ts';
+import type { FaultScene } from './fault-scene.ts';
 import { forbidReal } from './forbid-real.ts';
 import { Network } from './network.ts';
 import { createGatewayNode, createWorkerNode } from './nodes.ts';
@@ -19,7 +19,7 @@ import type { Node, World } from './nodes.ts';
 import { makePlan } from './draw-plan.ts';
 import type { PlanOptions } from './draw-plan.ts';
 import type { Plan } from './plan.ts';
-import type { HistoryBreak, RunRecords } from './records-of-run.ts';
+import type { HistoryBreak, RunRecords, StruckFault } from './records-of-run.ts';
 import { SimClient } from './sim-client.ts';
 import type { SimClientOptions } from './sim-client.ts';
 import { createTrace } from './trace.ts';
@@ -47,10 +47,15 @@ const LONGEST_CALL_MS = 8000;
 /** How soon a process that is down is started again. */
 const RESTART_MS = 800;
 
-export async function runSeed(seed: number, options: RunOptions = {}): Promise<RunOutcome> {
+export function runSeed(seed: number, options: RunOptions = {}): Promise<RunOutcome> {
+  return runPlan(makePlan(seed, options), options);
+}
+
+/** The same for a plan that is told in full: what {@link shrink} leaves of a seed that fails. */
+export async function runPlan(plan: Plan, options: Pick<RunOptions, 'keepTrace'> = {}): Promise<RunOutcome> {
   const forbidden = forbidReal();
   try {
-    return await run(makePlan(seed, options), options.keepTrace ?? false, forbidden.calls);
+    return await run(plan, options.keepTrace ?? false, forbidden.calls);
   } finally {
     forbidden.restore();
   }
@@ -70,6 +75,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
   let isWindingDown = false;
   const archive = createArchive(store, plan.partitions, store.clock.wallMs() - time.nowMs());
   const breaks: HistoryBreak[] = [];
+  const struck: StruckFault[] = [];
   const world: World = {
     plan,
     time,
@@ -79,6 +85,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     ledger: [],
     isCalm: () => isWindingDown,
     bugs: [],
+    memberships: new WeakMap(),
     onEffect: new Set(),
   };
   const onRejection = (reason: unknown): void => {
@@ -101,15 +108,15 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     });
     const records: SimClientOptions['records'] = { sessions: [], exchanges: [], calls: [], gone: [] };
     const clients = plan.clients.map(
-      (habits, index) =>
+      (planned, index) =>
         new SimClient({
           name: `c${index}`,
+          seed,
           clock: time.clock(`c${index}`),
-          chance: createChance(seed, `c${index}`),
           network,
           trace,
           gateways: gateways.map(({ name }) => name),
-          habits,
+          planned,
           records,
           isWindingDown: () => isWindingDown,
         }),
@@ -123,10 +130,9 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       await time.advance(SETTLE_MS);
     }
     for (const client of clients) void client.run();
-    const scene: FaultScene = {
+    const scene: Omit<FaultScene, 'chance'> = {
       world,
       clock,
-      chance,
       network,
       gateways,
       workers,
@@ -138,15 +144,16 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       epoch: () => archive.epochs().at(-1)?.token ?? null,
     };
     await time.advance(chance.between(0, 1500));
-    await strikeUntil(time.nowMs() + plan.activeMs, scene, (ms) => time.advance(ms));
+    await strikeAll(plan, scene, struck, (ms) => time.advance(ms));
 
     // Peace: everything that is down comes back, what stands still goes on.
     calm(world.conditions);
     world.onEffect.clear();
     for (const node of nodes) {
-      node.process()?.killAfterSteps(Number.POSITIVE_INFINITY);
+      node.process()?.disarm();
       node.process()?.resume();
     }
+    for (const worker of workers) worker.membership()?.distort(null);
     const quietMs = time.nowMs();
     trace.add('world', 'quiet');
     isWindingDown = true;
@@ -183,6 +190,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       evictedBelow: [],
       bugs: world.bugs,
       faults: [...plan.faults, ...(plan.instanceFailure > 0 ? ['instance-failure'] : [])],
+      struck,
       quietMs,
       endMs: time.nowMs(),
     };
@@ -204,34 +212,35 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
 /** Starts what is down, again and again, as an orchestrator does. */
 function supervise(nodes: readonly Node[], clock: Clock, chance: Chance): void {
   for (const node of nodes) {
-    const look = (): void => {
-      if (node.process() === null) {
-        clock.setTimer(chance.between(0, RESTART_MS), () => {
-          node.start();
-          clock.setTimer(100, look);
+    const startIn = (ms: number): void => {
+      clock.setTimer(ms, () => {
+        node.start();
+        node.process()?.onDeath(() => {
+          startIn(chance.between(0, RESTART_MS));
         });
-      } else clock.setTimer(100, look);
+      });
     };
-    clock.setTimer(chance.between(0, 300), look);
+    startIn(chance.between(0, 300));
   }
 }
 
-async function strikeUntil(endMs: number, scene: FaultScene, advance: (ms: number) => Promise<void>): Promise<void> {
-  const { world, chance, clock } = scene;
-  const { plan, trace } = world;
-  for (;;) {
-    const ms = chance.between(0, 2 * plan.faultEveryMs);
-    const now = clock.monoMs();
-    if (now + ms >= endMs) {
-      await advance(endMs - now);
-      return;
-    }
-    await advance(ms);
-    if (plan.faults.length === 0) continue;
-    const name = chance.pick(plan.faults);
-    const did = faultNamed(name).strike(scene);
-    if (did !== null) trace.add('fault', `${name}: ${did}`);
+/** Each strike has a chance of its own: it does the same whatever else strikes. */
+async function strikeAll(
+  { seed, strikes, activeMs }: Plan,
+  scene: Omit<FaultScene, 'chance'>,
+  struck: StruckFault[],
+  advance: (ms: number) => Promise<void>,
+): Promise<void> {
+  const { clock, world } = scene;
+  const startMs = clock.monoMs();
+  for (const { atMs, fault, draw } of strikes) {
+    await advance(Math.max(0, startMs + atMs - clock.monoMs()));
+    const did = faultNamed(fault).strike({ ...scene, chance: createChance(seed, `strike ${draw}`) });
+    if (did === null) continue;
+    struck.push({ fault, atMs: clock.monoMs() });
+    world.trace.add('fault', `${fault}: ${did}`);
   }
+  await advance(Math.max(0, startMs + activeMs - clock.monoMs()));
 }
 
 interface Archive {

@@ -84,6 +84,14 @@ class ScriptedSession implements HostSession {
   }
 
   deliver(message: JsonRpcMessage): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.process.hears('host', () => {
+        resolve(this.#take(message));
+      });
+    });
+  }
+
+  #take(message: JsonRpcMessage): Promise<void> {
     if (this.#closed) return Promise.reject(new HostError('HOST_GONE', 'the instance has ended'));
     if (!('method' in message)) {
       if (message.id !== null) this.#asked.get(message.id)?.(message.error ?? message.result);
@@ -246,7 +254,12 @@ class ScriptedSession implements HostSession {
   }
 
   async #send(message: JsonRpcMessage, related?: JsonRpcId): Promise<void> {
-    if (!this.#closed) await this.#callbacks.onMessage(message, related);
+    if (this.#closed) return;
+    await new Promise<void>((resolve) => {
+      this.#options.process.hears('host', () => {
+        resolve(this.#callbacks.onMessage(message, related));
+      });
+    });
   }
 
   #fail(): void {

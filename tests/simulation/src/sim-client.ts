@@ -4,42 +4,26 @@
  */
 import { sleep } from '@throughline/log';
 import type { Clock } from '@throughline/log';
+import { createChance } from './chance.ts';
 import type { Chance } from './chance.ts';
 import { fetchOverWire } from './fetch.ts';
 import type { Fetched, FetchOptions } from './fetch.ts';
 import type { Network, WireRequest } from './network.ts';
+import { forgeCursor, refusalOf } from './forge-cursor.ts';
 import type { CallOutcome, CallRecord, ExchangeRecord, GoneCheck, SessionRecordOfRun } from './records-of-run.ts';
+import type { ClientStep, PlannedClient } from './plan.ts';
 import type { SseEvent } from './sse-parser.ts';
 import type { Trace } from './trace.ts';
-
-/** What one client does, drawn from the seed. */
-export interface ClientHabits {
-  readonly version: '2025-03-26' | '2025-06-18' | '2025-11-25';
-  readonly servers: readonly string[];
-  /** Milliseconds between two calls: uniform up to twice this. */
-  readonly paceMs: number;
-  readonly maxParallel: number;
-  /** Chance that a call whose fate is unknown is posted again under the same id, instead of being given up. */
-  readonly postAgain: number;
-  readonly cancel: number;
-  readonly deleteSession: number;
-  /** Chance that a resume is doubled on another gateway, or made with an older cursor. */
-  readonly oddResume: number;
-  /** Chance that a call is replaced by a GET with a cursor that no server gave. */
-  readonly forge: number;
-  /** Chance that a connection is read only after a while. */
-  readonly slowRead: number;
-  readonly tools: Readonly<Record<string, number>>;
-}
 
 export interface SimClientOptions {
   readonly name: string;
   readonly clock: Clock;
-  readonly chance: Chance;
   readonly network: Network;
   readonly trace: Trace;
   readonly gateways: readonly string[];
-  readonly habits: ClientHabits;
+  /** Its chance: of the client itself, and of each of its steps. */
+  readonly seed: number;
+  readonly planned: PlannedClient;
   readonly records: {
     readonly sessions: SessionRecordOfRun[];
     readonly exchanges: ExchangeRecord[];
@@ -74,6 +58,8 @@ export const NEVER_BEGAN = 'initialize was not answered';
 const PATIENCE_MS = 4000;
 const BACKOFF_MS = 150;
 const MAX_CURSORS = 50;
+/** Request ids of a client's own, apart from those of its steps. */
+const FIRST_OWN_ID = 9_000_000;
 const ACCEPT = 'application/json, text/event-stream';
 
 const idKey = (id: unknown): string => JSON.stringify(id);
@@ -81,6 +67,7 @@ const streamOfCursor = (id: string): string => id.split('.')[3]?.split('~')[0] ?
 
 export class SimClient {
   readonly #options: SimClientOptions;
+  readonly #chance: Chance;
   readonly #sessions: Session[] = [];
   #session: Session | null = null;
   #running = 0;
@@ -89,6 +76,7 @@ export class SimClient {
 
   constructor(options: SimClientOptions) {
     this.#options = options;
+    this.#chance = createChance(options.seed, options.name);
   }
 
   /** No call of this client is open any more, and it makes no new one. */
@@ -96,13 +84,16 @@ export class SimClient {
     return this.#isFinished && this.#running === 0;
   }
 
-  /** Lives until it is wound down and its calls have ended. */
+  /** Takes its steps until it is wound down, and has a session all the time. */
   async run(): Promise<void> {
-    const { clock, chance, habits } = this.#options;
-    while (!this.#options.isWindingDown()) {
-      const session = await this.#ensureSession();
-      if (session !== null && this.#running < habits.maxParallel) this.#next(session);
-      await sleep(clock, chance.between(0, 2 * habits.paceMs));
+    const { clock, planned } = this.#options;
+    const startMs = clock.monoMs();
+    for (const step of planned.steps) {
+      await sleep(clock, Math.max(0, startMs + step.atMs - clock.monoMs()));
+      let session: Session | null = null;
+      while (session === null && !this.#options.isWindingDown()) session = await this.#ensureSession();
+      if (session === null || this.#options.isWindingDown()) break;
+      if (this.#running < planned.maxParallel) this.#take(session, step);
     }
     this.#isFinished = true;
   }
@@ -114,8 +105,8 @@ export class SimClient {
     for (let tries = 0; tries < 5 && call?.outcome?.kind !== 'result'; tries++) {
       const session = await this.#ensureSession();
       if (session === null) continue;
-      call = this.#makeCall(session, 'echo');
-      await this.#makeGroup(session, [call], { echo: true });
+      call = this.#makeCall(session, 'echo', `p-${++this.#counter}`, this.#chance);
+      await this.#makeGroup(session, [call], this.#chance, { echo: true });
     }
     return call;
   }
@@ -142,10 +133,11 @@ export class SimClient {
       for (const gateway of gateways) {
         let status: number | null = null;
         for (let tries = 0; tries < 20 && (status === null || status === 503); tries++) {
-          const record = this.#record(session, 'POST', [], null);
+          const record = this.#record(session, 'POST', [], null, this.#chance);
           record.gateway = gateway;
           const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
-          status = (await this.#fetch(record, this.#wire('POST', session, server, body, null), {})).status;
+          status = (await this.#fetch(record, this.#wire('POST', session, server, body, null), this.#chance, {}))
+            .status;
           if (status === null || status === 503) await sleep(this.#options.clock, BACKOFF_MS);
         }
         records.gone.push({ session: id, gateway, status });
@@ -163,15 +155,16 @@ export class SimClient {
   }
 
   async #initialize(): Promise<Session | null> {
-    const { chance, clock, habits, records, trace, name } = this.#options;
-    const server = chance.pick(habits.servers);
-    const id = ++this.#counter;
+    const { clock, planned, records, trace, name } = this.#options;
+    const chance = this.#chance;
+    const server = chance.pick(planned.servers);
+    const id = FIRST_OWN_ID + ++this.#counter;
     const body = JSON.stringify({
       jsonrpc: '2.0',
       id,
       method: 'initialize',
       params: {
-        protocolVersion: habits.version,
+        protocolVersion: planned.version,
         capabilities: { elicitation: {} },
         clientInfo: { name, version: '1' },
       },
@@ -189,7 +182,7 @@ export class SimClient {
     const onHead = (status: number, headers: Readonly<Record<string, string>>): void => {
       const text = headers['Mcp-Session-Id'];
       if (status !== 200 || text === undefined || found.session !== null) return;
-      const record = { id: text, server, version: habits.version, deleted: false, forged: false, lost: null };
+      const record = { id: text, server, version: planned.version, deleted: false, forged: false, lost: null };
       found.session = {
         record,
         calls: new Map(),
@@ -200,12 +193,12 @@ export class SimClient {
       records.sessions.push(record);
       this.#sessions.push(found.session);
     };
-    const fetched = await this.#post(null, server, body, [id], { onEvent, onHead });
+    const fetched = await this.#post(null, server, body, [id], chance, { onEvent, onHead });
     const { session } = found;
     // The answer may be on its way still: it is resumed like any other.
     for (let tries = 0; session !== null && !isInitialized && cursor !== null && tries < 20; tries++) {
       await sleep(clock, fetched.retryMs ?? BACKOFF_MS);
-      const resumed = await this.#get(session, cursor, { onEvent });
+      const resumed = await this.#get(session, cursor, chance, { onEvent });
       if (resumed.status === 404 || resumed.status === 204) break;
     }
     if (session === null || !isInitialized) {
@@ -215,7 +208,7 @@ export class SimClient {
       return null;
     }
     trace.add(name, `has session ${session.record.id.slice(-40)}`);
-    const told = await this.#postUntilTaken(session, { jsonrpc: '2.0', method: 'notifications/initialized' });
+    const told = await this.#postUntilTaken(session, chance, { jsonrpc: '2.0', method: 'notifications/initialized' });
     if (!told) return null;
     void this.#listen(session);
     return session;
@@ -230,16 +223,17 @@ export class SimClient {
 
   /** The standalone stream, for as long as the session lives. */
   async #listen(session: Session): Promise<void> {
-    const { clock, chance } = this.#options;
+    const { clock, seed, name } = this.#options;
+    const chance = createChance(seed, `${name} listens ${this.#sessions.length}`);
     let cursor: string | null = null;
     while (!session.over.signal.aborted && !this.#options.isWindingDown()) {
       let leave = (): void => undefined;
       const onOver = (): void => leave();
       session.over.signal.addEventListener('abort', onOver, { once: true });
-      const fetched: Fetched = await this.#get(session, cursor, {
+      const fetched: Fetched = await this.#get(session, cursor, chance, {
         onEvent: (event) => {
           cursor = event.id;
-          this.#take(session, event);
+          this.#receive(session, event);
           return !this.#options.isWindingDown();
         },
         onOpen: (way) => {
@@ -257,32 +251,33 @@ export class SimClient {
 
   // Calls.
 
-  #next(session: Session): void {
-    const { chance, habits } = this.#options;
-    if (chance.happens(habits.deleteSession)) {
-      void this.#delete(session);
-      return;
+  #take(session: Session, step: ClientStep): void {
+    const { seed, name } = this.#options;
+    const chance = createChance(seed, `${name} step ${step.draw}`);
+    switch (step.do) {
+      case 'delete':
+        void this.#delete(session, chance);
+        return;
+      case 'forge':
+        void this.#forge(session, chance);
+        return;
+      case 'call': {
+        const calls = step.tools.map((tool, index) => this.#makeCall(session, tool, `${step.draw}-${index}`, chance));
+        void this.#makeGroup(session, calls, chance, {});
+        if (step.isCancelled) void this.#cancelSoon(session, calls[0]!, chance);
+      }
     }
-    if (chance.happens(habits.forge)) {
-      void this.#forge(session);
-      return;
-    }
-    const canBatch = habits.version === '2025-03-26';
-    const size = canBatch && chance.happens(0.2) ? chance.whole(2, 3) : 1;
-    const calls = Array.from({ length: size }, () => this.#makeCall(session, chance.weighted(habits.tools)));
-    const group = this.#makeGroup(session, calls, {});
-    if (size === 1 && chance.happens(habits.cancel)) void this.#cancelSoon(session, calls[0]!);
-    void group;
   }
 
-  #makeCall(session: Session, tool: string): CallRecord {
-    const { name, clock, chance, records } = this.#options;
-    const number = ++this.#counter;
+  #makeCall(session: Session, tool: string, number: string, chance: Chance): CallRecord {
+    const { name, clock, records } = this.#options;
     const call: CallRecord = {
       token: `${name}-${number}`,
       tool,
       session: session.record.id,
-      requestId: chance.happens(0.5) ? number : `${name}-${number}`,
+      requestId: chance.happens(0.5)
+        ? Number(number.replace('p-', String(FIRST_OWN_ID / 10)).replace('-', '0'))
+        : `${name}-${number}`,
       startedMs: clock.monoMs(),
       cancelled: false,
       endedMs: null,
@@ -294,8 +289,7 @@ export class SimClient {
     return call;
   }
 
-  #bodyOf(call: CallRecord, options: { readonly echo?: boolean }): object {
-    const { chance } = this.#options;
+  #bodyOf(call: CallRecord, chance: Chance, options: { readonly echo?: boolean }): object {
     if (call.tool === 'list' || call.tool === 'ping')
       return { jsonrpc: '2.0', id: call.requestId, method: call.tool === 'list' ? 'tools/list' : 'ping' };
     return {
@@ -320,20 +314,21 @@ export class SimClient {
   async #makeGroup(
     session: Session,
     calls: readonly CallRecord[],
+    chance: Chance,
     options: { readonly echo?: boolean },
   ): Promise<void> {
     this.#running++;
-    const bodies = calls.map((call) => this.#bodyOf(call, options));
+    const bodies = calls.map((call) => this.#bodyOf(call, chance, options));
     const body = JSON.stringify(bodies.length === 1 ? bodies[0] : bodies);
     try {
-      await this.#follow(session, calls, body);
+      await this.#follow(session, calls, body, chance);
     } finally {
       this.#running--;
     }
   }
 
-  async #follow(session: Session, calls: readonly CallRecord[], body: string): Promise<void> {
-    const { clock, chance, habits } = this.#options;
+  async #follow(session: Session, calls: readonly CallRecord[], body: string, chance: Chance): Promise<void> {
+    const { clock, planned } = this.#options;
     const asks = calls.map((call) => call.requestId);
     const isDone = (): boolean => calls.every((call) => call.outcome !== null);
     const end = (outcome: CallOutcome): void => {
@@ -346,7 +341,7 @@ export class SimClient {
     let cursor: string | null = null;
     const onEvent = (event: SseEvent): boolean => {
       if (event.hasId) cursor = event.id;
-      this.#take(session, event);
+      this.#receive(session, event);
       // Clients differ: some read on to the end of the stream, some leave with the answer.
       return !isDone() || chance.happens(0.5);
     };
@@ -357,7 +352,7 @@ export class SimClient {
         return;
       }
       if (!isPosted || cursor === null) {
-        const fetched = await this.#post(session, session.record.server, body, asks, { onEvent });
+        const fetched = await this.#post(session, session.record.server, body, asks, chance, { onEvent });
         if (isDone()) return;
         if (fetched.status === 404) return lost('POST of a call: 404');
         if (fetched.status === 200) isPosted = true;
@@ -370,7 +365,7 @@ export class SimClient {
         }
         if (cursor === null) {
           // Nobody knows whether it runs. The same request under the same id is safe; not every client does that.
-          if (calls.length > 1 || !chance.happens(habits.postAgain)) {
+          if (calls.length > 1 || !chance.happens(planned.postAgain)) {
             end({ kind: 'given-up', why: `POST: ${fetched.status} ${fetched.end}` });
             return;
           }
@@ -379,10 +374,10 @@ export class SimClient {
         await sleep(clock, fetched.retryMs ?? BACKOFF_MS);
         continue;
       }
-      const from: string = this.#oddCursor(session, cursor);
-      if (chance.happens(habits.oddResume))
-        void this.#get(session, from, { onEvent: (event) => this.#glance(session, event) });
-      const fetched = await this.#get(session, from, { onEvent });
+      const from: string = this.#oddCursor(session, cursor, chance);
+      if (chance.happens(planned.oddResume))
+        void this.#get(session, from, chance, { onEvent: (event) => this.#glance(session, event) });
+      const fetched = await this.#get(session, from, chance, { onEvent });
       if (isDone()) return;
       if (fetched.status === 404) return lost('GET of a call: 404');
       if (fetched.status === 204) {
@@ -396,15 +391,15 @@ export class SimClient {
   }
 
   /** Now and then a cursor from before: everything behind it comes again, the same. */
-  #oddCursor(session: Session, cursor: string): string {
-    const { chance, habits } = this.#options;
-    if (!chance.happens(habits.oddResume)) return cursor;
+  #oddCursor(session: Session, cursor: string, chance: Chance): string {
+    const { planned } = this.#options;
+    if (!chance.happens(planned.oddResume)) return cursor;
     const known = session.streams.get(streamOfCursor(cursor))?.cursors ?? [];
     return known.length === 0 ? cursor : chance.pick(known).id;
   }
 
   #glance(session: Session, event: SseEvent): boolean {
-    this.#take(session, event);
+    this.#receive(session, event);
     return true;
   }
 
@@ -417,54 +412,50 @@ export class SimClient {
     this.#options.trace.add(this.#options.name, `call ${call.token} ${call.tool} ends: ${what}`);
   }
 
-  async #cancelSoon(session: Session, call: CallRecord): Promise<void> {
-    const { clock, chance } = this.#options;
+  async #cancelSoon(session: Session, call: CallRecord, chance: Chance): Promise<void> {
+    const { clock } = this.#options;
     await sleep(clock, chance.between(0, 100));
     if (call.outcome !== null) return;
     call.cancelled = true;
-    await this.#postUntilTaken(session, {
+    await this.#postUntilTaken(session, chance, {
       jsonrpc: '2.0',
       method: 'notifications/cancelled',
       params: { requestId: call.requestId },
     });
   }
 
-  async #delete(session: Session): Promise<void> {
-    const record = this.#record(session, 'DELETE', [], null);
+  async #delete(session: Session, chance: Chance): Promise<void> {
+    const record = this.#record(session, 'DELETE', [], null, chance);
     session.record.deleted = true;
     const request = this.#wire('DELETE', session, session.record.server, '', null);
-    const fetched = await this.#fetch(record, request, {});
+    const fetched = await this.#fetch(record, request, chance, {});
     if (fetched.status === 204 || fetched.status === 404) this.#lose(session, `DELETE: ${fetched.status}`);
   }
 
-  /** A cursor that is cut, of another session, or of another place: answered with 400, or it ends this session at most. */
-  async #forge(session: Session): Promise<void> {
-    const { chance } = this.#options;
+  /** A cursor that no server gave for this session: answered with 400, or it ends this session at most. */
+  async #forge(session: Session, chance: Chance): Promise<void> {
     const known = [...session.streams.values()].flatMap(({ cursors }) => cursors);
     if (known.length === 0) return;
     const honest = chance.pick(known).id;
     const others = this.#sessions.filter((other) => other !== session && other.streams.size > 0);
-    const fields = honest.split('.');
-    const kind = chance.pick(['cut', 'foreign', 'stream', 'offset', 'digit'] as const);
-    let cursor = honest;
-    if (kind === 'cut') cursor = honest.slice(0, chance.whole(1, honest.length - 1));
-    if (kind === 'foreign')
-      cursor = others.length === 0 ? honest.slice(1) : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
-    if (kind === 'stream')
-      cursor = honest.replace(/\.([rs])\d+/, (_match, letter: string) => `.${letter}${chance.below(1000)}`);
-    if (kind === 'offset') cursor = [fields[0], fields[1], chance.below(5000), ...fields.slice(3)].join('.');
-    // In the checksum of the anchor: the chain behind it is the client's own affair.
-    if (kind === 'digit') cursor = `${honest.slice(0, -16)}AAA${honest.slice(-13)}`;
-    if (cursor === honest) return;
-    if (kind === 'offset' || kind === 'digit') session.record.forged = true;
-    const record = this.#record(session, 'GET', [], cursor);
+    const foreign = others.length === 0 ? null : [...chance.pick(others).streams.values()][0]!.cursors[0]!.id;
+    const { kind, cursor } = forgeCursor(honest, foreign, chance);
+    if (cursor === honest && kind !== 'session') return;
+    if (kind === 'offset' || kind === 'digit' || kind === 'epoch') session.record.forged = true;
+    const record = this.#record(session, 'GET', [], cursor, chance);
     record.isHonest = false;
-    await this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), {});
+    record.forgery = kind;
+    const wire = this.#wire('GET', session, session.record.server, '', cursor);
+    const id = session.record.id;
+    const last = id.at(-2) === 'A' ? 'B' : 'A';
+    const headers = { ...wire.headers, 'Mcp-Session-Id': `${id.slice(0, -2)}${last}${id.slice(-1)}` };
+    const fetched = await this.#fetch(record, kind === 'session' ? { ...wire, headers } : wire, chance, {});
+    record.refusal = refusalOf(fetched.body);
   }
 
   // What comes.
 
-  #take(session: Session, event: SseEvent): void {
+  #receive(session: Session, event: SseEvent): void {
     if (event.hasId) this.#remember(session, event.id);
     if (event.data === '') return;
     const { trace, name } = this.#options;
@@ -504,19 +495,20 @@ export class SimClient {
   async #answer(session: Session, id: unknown, message: Record<string, unknown>): Promise<void> {
     if (session.answered.has(idKey(id))) return;
     session.answered.add(idKey(id));
-    const { clock, chance } = this.#options;
+    const { clock, seed, name } = this.#options;
+    const chance = createChance(seed, `${name} answers ${idKey(id)}`);
     await sleep(clock, chance.between(0, 100));
     const params = message['params'] as { message?: string } | undefined;
     const result = { action: 'accept', content: { echo: params?.message?.split(' ')[1] ?? '' } };
-    await this.#postUntilTaken(session, { jsonrpc: '2.0', id, result });
+    await this.#postUntilTaken(session, chance, { jsonrpc: '2.0', id, result });
   }
 
   // Exchanges.
 
-  async #postUntilTaken(session: Session, message: object): Promise<boolean> {
-    const { clock, chance } = this.#options;
+  async #postUntilTaken(session: Session, chance: Chance, message: object): Promise<boolean> {
+    const { clock } = this.#options;
     while (!session.over.signal.aborted) {
-      const fetched = await this.#post(session, session.record.server, JSON.stringify(message), [], {});
+      const fetched = await this.#post(session, session.record.server, JSON.stringify(message), [], chance, {});
       if (fetched.status === 202) return true;
       if (fetched.status === 404) this.#lose(session, 'POST: 404');
       await sleep(clock, BACKOFF_MS * chance.between(0.5, 1.5));
@@ -529,11 +521,13 @@ export class SimClient {
     server: string,
     body: string,
     asks: ExchangeRecord['asks'],
+    chance: Chance,
     handlers: Pick<FetchOptions, 'onEvent' | 'onHead'>,
   ): Promise<Fetched> {
     return this.#fetch(
-      this.#record(session, 'POST', asks, null),
+      this.#record(session, 'POST', asks, null, chance),
       this.#wire('POST', session, server, body, null),
+      chance,
       handlers,
     );
   }
@@ -541,17 +535,19 @@ export class SimClient {
   #get(
     session: Session,
     cursor: string | null,
+    chance: Chance,
     handlers: Pick<FetchOptions, 'onEvent' | 'onHead' | 'onOpen'>,
   ): Promise<Fetched> {
-    const record = this.#record(session, 'GET', [], cursor);
-    return this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), handlers);
+    const record = this.#record(session, 'GET', [], cursor, chance);
+    return this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), chance, handlers);
   }
 
   async #reread(session: Session, gateway: string, cursor: string): Promise<void> {
     for (let tries = 0; tries < 20; tries++) {
-      const record = this.#record(session, 'GET', [], cursor);
+      const record = this.#record(session, 'GET', [], cursor, this.#chance);
       record.gateway = gateway;
-      const { status } = await this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), {});
+      const wire = this.#wire('GET', session, session.record.server, '', cursor);
+      const { status } = await this.#fetch(record, wire, this.#chance, {});
       if (status !== null && status !== 503) {
         record.isReread = true;
         return;
@@ -565,19 +561,24 @@ export class SimClient {
     method: ExchangeRecord['method'],
     asks: ExchangeRecord['asks'],
     lastEventId: string | null,
+    chance: Chance,
   ): ExchangeRecord {
-    const { records, chance, gateways } = this.#options;
+    const { records, gateways } = this.#options;
     const record: ExchangeRecord = {
       number: records.exchanges.length,
       session: session?.record.id ?? null,
       method,
       gateway: chance.pick(gateways),
       lastEventId,
+      sentMs: this.#options.clock.monoMs(),
+      headMs: null,
+      body: '',
       asks,
       isHonest: true,
       isReread: false,
       status: null,
       liveAt: null,
+      liveMs: null,
       receipts: [],
       end: null,
     };
@@ -611,10 +612,12 @@ export class SimClient {
   async #fetch(
     record: ExchangeRecord,
     request: WireRequest,
+    chance: Chance,
     handlers: Pick<FetchOptions, 'onEvent' | 'onHead' | 'onOpen'>,
   ): Promise<Fetched> {
-    const { network, clock, chance, habits, trace, name } = this.#options;
-    const isSlow = chance.happens(habits.slowRead);
+    const { network, clock, planned, trace, name } = this.#options;
+    const isSlow = chance.happens(planned.slowRead);
+    record.body = request.body;
     const fetched = await fetchOverWire({
       network,
       clock,

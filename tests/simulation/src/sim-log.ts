@@ -12,7 +12,9 @@ import type { RecordInput } from '@throughline/protocol';
 import type { VirtualTime } from '@throughline/testkit';
 import { refName } from './conditions.ts';
 import type { Conditions } from './conditions.ts';
-import type { SimProcess } from './sim-process.ts';
+import { joinDistorted } from './sim-membership.ts';
+import type { DistortableMembership } from './sim-membership.ts';
+import type { AwaitKind, SimProcess } from './sim-process.ts';
 import type { Trace } from './trace.ts';
 
 export interface SimLogOptions {
@@ -23,6 +25,8 @@ export interface SimLogOptions {
   readonly trace: Trace;
   /** Called when an append has taken effect, before its completion is on its way. */
   onEffect(process: SimProcess, to: PartitionRef, records: readonly RecordInput[]): void;
+  /** Called when it has joined the group. */
+  onJoin(process: SimProcess, membership: DistortableMembership): void;
 }
 
 const TICK_MS = 0.001;
@@ -46,14 +50,21 @@ export function openSimLog(options: SimLogOptions): Log {
 
   const wayMs = (): number => TICK_MS + chance.unit() * conditions.latency.logMs;
   /** Hands an outcome to the process, unless it is dead by then. */
-  const complete = (run: () => void): void => {
-    process.clock.setTimer(wayMs(), run);
+  const complete = (kind: AwaitKind, run: () => void): void => {
+    const cut = conditions.cutOff.get(process.name);
+    const cutMs = cut === undefined || cut.way === 'out' ? 0 : Math.max(0, cut.untilMs - time.nowMs());
+    const slowMs = conditions.slowCompletionMs.get(process.name) ?? 0;
+    process.clock.setTimer(cutMs + wayMs() + (slowMs === 0 ? 0 : chance.unit() * slowMs), () => {
+      process.hears(kind, run);
+    });
   };
   const effectAt = (name: string): number => {
     const now = time.nowMs();
+    const cut = conditions.cutOff.get(process.name);
     const at = Math.max(
       now + wayMs() + chance.unit() * (conditions.slowAppendMs.get(process.name) ?? 0),
       conditions.stalledUntil.get(name) ?? 0,
+      cut === undefined || cut.way === 'back' ? 0 : cut.untilMs + wayMs(),
       (laneAt.get(name) ?? 0) + TICK_MS,
     );
     laneAt.set(name, at);
@@ -76,13 +87,13 @@ export function openSimLog(options: SimLogOptions): Log {
             trace.add('log', `${process.name} ${name} ${appended.offsets.join(',')} ${records.map(typeOf).join(',')}`);
             options.onEffect(process, to, records);
             if (tell)
-              complete(() => {
+              complete('append', () => {
                 resolve(appended);
               });
           },
           (error: unknown) => {
             if (tell)
-              complete(() => {
+              complete('append', () => {
                 reject(toError(error));
               });
           },
@@ -91,7 +102,10 @@ export function openSimLog(options: SimLogOptions): Log {
       const fail = (code: 'APPEND_REFUSED' | 'APPEND_UNKNOWN', afterMs: number): void => {
         process.clock.setTimer(afterMs, () => {
           trace.add('log', `${process.name} ${name} ${code} (${fate})`);
-          reject(new LogError(code, `simulated: ${fate}`, code === 'APPEND_REFUSED' ? { reason: 'other' } : {}));
+          const reason = fate === 'full' ? 'size-cap' : 'other';
+          process.hears('append', () => {
+            reject(new LogError(code, `simulated: ${fate}`, code === 'APPEND_REFUSED' ? { reason } : {}));
+          });
         });
       };
       switch (fate) {
@@ -101,6 +115,7 @@ export function openSimLog(options: SimLogOptions): Log {
           });
           break;
         case 'refused':
+        case 'full':
           fail('APPEND_REFUSED', wayMs());
           break;
         case 'unknown-stored':
@@ -129,7 +144,7 @@ export function openSimLog(options: SimLogOptions): Log {
     new Promise((resolve, reject) => {
       work.then(
         (value) => {
-          complete(() => {
+          complete('read', () => {
             resolve(value);
           });
         },
@@ -150,7 +165,11 @@ export function openSimLog(options: SimLogOptions): Log {
       return delayed(own.read(from, position, readOptions));
     },
     bounds: (of) => delayed(own.bounds(of)),
-    join: (joinOptions) => delayed(own.join(joinOptions)),
+    join: (joinOptions) =>
+      delayed(joinDistorted(own, joinOptions, process)).then(({ membership, distortable }) => {
+        options.onJoin(process, distortable);
+        return membership;
+      }),
     committed: (group) => delayed(own.committed(group)),
     close() {
       isClosed = true;

@@ -5,6 +5,9 @@ import { createChance } from './chance.ts';
 import type { Chance } from './chance.ts';
 import type { Trace } from './trace.ts';
 
+/** What a process waits for. */
+export type AwaitKind = 'append' | 'read' | 'membership' | 'request' | 'host';
+
 export interface SimProcess {
   /** Unique to this life. */
   readonly name: string;
@@ -16,6 +19,12 @@ export interface SimProcess {
   kill(why: string): void;
   /** Kills it before the `steps`-th of its next steps: between any two awaits. */
   killAfterSteps(steps: number): void;
+  /** Calls `strike` at the `count`-th time from now that it is about to hear of something of this kind. */
+  strikeAt(kind: AwaitKind, count: number, strike: () => void): void;
+  /** Nothing strikes it any more. */
+  disarm(): void;
+  /** `run` is the process hearing of what it waited for: now, or when it goes on, or never. */
+  hears(kind: AwaitKind, run: () => void): void;
   /** Its wall clock jumps; its monotonic one does not. */
   jump(ms: number): void;
   pause(): void;
@@ -39,6 +48,7 @@ export function createSimProcess({ name, time, trace, seed, wallSkewMs }: SimPro
   let isPaused = false;
   let jumpedMs = 0;
   let stepsLeft = Number.POSITIVE_INFINITY;
+  let armed: { readonly kind: AwaitKind; left: number; readonly strike: () => void } | null = null;
   const kill = (why: string): void => {
     if (!isAlive) return;
     isAlive = false;
@@ -63,6 +73,23 @@ export function createSimProcess({ name, time, trace, seed, wallSkewMs }: SimPro
     kill,
     killAfterSteps(steps) {
       stepsLeft = steps;
+    },
+    strikeAt(kind, count, strike) {
+      armed = { kind, left: count, strike };
+    },
+    disarm() {
+      stepsLeft = Number.POSITIVE_INFINITY;
+      armed = null;
+    },
+    hears(kind, run) {
+      if (armed?.kind === kind && --armed.left === 0) {
+        const { strike } = armed;
+        armed = null;
+        strike();
+      }
+      if (!isAlive) return;
+      if (isPaused) base.setTimer(0, run);
+      else run();
     },
     jump(ms) {
       jumpedMs += ms;

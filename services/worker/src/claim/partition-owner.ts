@@ -91,8 +91,7 @@ export class PartitionOwner {
       await work();
     } catch (error) {
       if (hasLogCode(error, 'CLOSED')) return true;
-      // A log that does not answer, or is in doubt, is no fault of this process.
-      if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn(what, { partition, error: errorText(error) });
+      if (isOfTheLog(error)) context.logger.warn(what, { partition, error: errorText(error) });
       else
         context.logger.error(what, {
           partition,
@@ -297,4 +296,11 @@ async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<v
   } finally {
     signal.removeEventListener('abort', onAbort);
   }
+}
+
+/** What is no fault of this process, and nothing that it was set up wrongly: a log that does not answer, has no room, or leaves an append in doubt. */
+function isOfTheLog(error: unknown): boolean {
+  if (hasLogCode(error, 'APPEND_REFUSED'))
+    return !['too-large', 'not-authenticated', 'not-authorized'].includes(error.details.reason ?? 'other');
+  return hasLogCode(error, 'LOG_UNAVAILABLE') || hasLogCode(error, 'APPEND_UNKNOWN');
 }

@@ -1,0 +1,105 @@
+/** Faults of the log as processes see it: late, silent, refusing, or leaving them in doubt. */
+import type { AppendFate } from './conditions.ts';
+import { pickUp } from './fault-scene.ts';
+import type { FaultRow, FaultScene } from './fault-scene.ts';
+
+function failAppends(fates: Partial<Record<AppendFate, number>>, { world, chance, clock }: FaultScene): string {
+  const ms = chance.between(5, 400);
+  world.conditions.appendFates = fates;
+  clock.setTimer(ms, () => {
+    if (world.conditions.appendFates === fates) world.conditions.appendFates = null;
+  });
+  return `appends end as ${JSON.stringify(fates)} for ${ms.toFixed(0)} ms`;
+}
+
+export const LOG_FAULTS = {
+  'slow-append': {
+    what: 'appends to one partition take effect late',
+    harm: 'none',
+    strike({ world, chance, clock }) {
+      const topic = chance.pick(['events', 'inbound', 'sessions'] as const);
+      const partition = chance.below(world.plan.partitions);
+      const ms = chance.between(50, 1500);
+      world.conditions.stalledUntil.set(`${topic}/${partition}`, clock.monoMs() + ms);
+      return `${topic}/${partition} stalls for ${ms.toFixed(0)} ms`;
+    },
+  },
+  'slow-process': {
+    what: 'appends of one process take long',
+    harm: 'none',
+    strike({ world, gateways, workers, chance, clock }) {
+      const process = pickUp([...gateways, ...workers], chance)?.process() ?? null;
+      if (process === null) return null;
+      const slow = world.conditions.slowAppendMs;
+      slow.set(process.name, chance.between(20, 300));
+      clock.setTimer(chance.between(200, 2000), () => {
+        slow.delete(process.name);
+      });
+      return `appends of ${process.name} are slow`;
+    },
+  },
+  'slow-completions': {
+    what: 'a process hears late what the log did, and not in the order in which it did it',
+    harm: 'none',
+    strike({ world, gateways, workers, chance, clock }) {
+      const process = pickUp([...gateways, ...workers], chance)?.process() ?? null;
+      if (process === null) return null;
+      const slow = world.conditions.slowCompletionMs;
+      slow.set(process.name, chance.between(20, 400));
+      clock.setTimer(chance.between(200, 2000), () => {
+        slow.delete(process.name);
+      });
+      return `${process.name} hears late and out of order`;
+    },
+  },
+  'cut-from-log': {
+    what: 'the way between the log and one process, or all, is cut for a while, one way or both',
+    harm: 'append',
+    strike({ world, gateways, workers, chance, clock }) {
+      const all = [...gateways, ...workers];
+      const one = pickUp(all, chance);
+      const cut = chance.happens(0.25) ? all : one === null ? [] : [one];
+      const way = chance.pick(['out', 'back', 'both'] as const);
+      const ms = chance.happens(0.5) ? chance.between(50, 1000) : chance.between(1000, 5000);
+      const names = cut.flatMap((node) => node.process()?.name ?? []);
+      for (const name of names) world.conditions.cutOff.set(name, { untilMs: clock.monoMs() + ms, way });
+      return names.length === 0 ? null : `cut ${names.join(', ')} from the log (${way}) for ${ms.toFixed(0)} ms`;
+    },
+  },
+  'append-refused': {
+    what: 'the log refuses appends for a while',
+    harm: 'append',
+    strike: (scene) => failAppends({ ok: 1, refused: 2 }, scene),
+  },
+  'log-full': {
+    what: 'the log has no room for a while',
+    harm: 'append',
+    strike: (scene) => failAppends({ full: 1 }, scene),
+  },
+  'append-unknown': {
+    what: 'acks are lost: nobody knows whether the record is there, and some come late',
+    harm: 'append',
+    strike: (scene) => failAppends({ ok: 4, 'unknown-stored': 1, 'unknown-lost': 1, 'unknown-late': 1 }, scene),
+  },
+  'read-failure': {
+    what: 'reads fail for a while',
+    harm: 'none',
+    strike({ world, chance, clock }) {
+      world.conditions.readFailure = 0.5;
+      clock.setTimer(chance.between(50, 600), () => {
+        world.conditions.readFailure = 0;
+      });
+      return 'reads fail';
+    },
+  },
+  compaction: {
+    what: 'superseded records of meta and sessions disappear',
+    harm: 'none',
+    strike({ world, archive }) {
+      archive();
+      world.store.controls.compact('meta');
+      world.store.controls.compact('sessions');
+      return 'compact meta and sessions';
+    },
+  },
+} as const satisfies Record<string, FaultRow>;
