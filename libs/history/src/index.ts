@@ -8,7 +8,7 @@ export type { MarkFinding } from './history-mark.ts';
 export { allLostSince, foldLost, lostSince } from './lost-requests.ts';
 export { nextNumbering, startNumbering } from './numbering.ts';
 export type { Numbering } from './numbering.ts';
-export { ReplayMemory } from './replay-memory.ts';
+export { ReplayMemory, withdrawnId } from './replay-memory.ts';
 export type { Heard } from './replay-memory.ts';
 export { RequestLedger } from './requests.ts';
 export type { RequestState } from './requests.ts';

@@ -81,6 +81,11 @@ export class ReplayMemory {
     return !this.#hasDiverged && next !== undefined && isSame(next.said, message);
   }
 
+  /** Whether `message` is yet to come. */
+  remembers(message: JsonRpcRequest | JsonRpcNotification): boolean {
+    return !this.#hasDiverged && this.#remembered.slice(this.#repeated).some(({ said }) => isSame(said, message));
+  }
+
   /** Hears the next message of the new run, answers aside. */
   hear(message: JsonRpcRequest | JsonRpcNotification): Heard {
     if (this.isOver()) return { do: 'send' };
@@ -100,7 +105,7 @@ function isSame(said: JsonRpcMessage, message: JsonRpcRequest | JsonRpcNotificat
 }
 
 /** The request that the server does not wait for any more. */
-function withdrawnId(said: JsonRpcMessage): JsonRpcId | null {
+export function withdrawnId(said: JsonRpcMessage): JsonRpcId | null {
   if (!('method' in said) || said.method !== 'notifications/cancelled') return null;
   const id = said.params?.['requestId'];
   return isJsonRpcId(id) ? id : null;

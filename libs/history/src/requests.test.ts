@@ -29,6 +29,16 @@ describe('request ledger', () => {
     expect(ledgerOf(sent('k', r(5), '{}')).get(5)).toEqual({ attempt: 0, sent: true, ended: false });
   });
 
+  it('[REQ-FOLD] a question of any of several requests counts as sent by each of them, wherever it stands', () => {
+    const elsewhere = ledgerOf(sent('k', STANDALONE, '{}', { among: [5, 6] }));
+    expect([4, 5, 6].map((at) => elsewhere.get(at)?.sent)).toEqual([undefined, true, true]);
+    const onOne = ledgerOf(started('k', r(6), 1), sent('k', r(5), '{}', { among: [5, 6] }));
+    expect([5, 6].map((at) => onOne.get(at))).toEqual([
+      { attempt: 0, sent: true, ended: false },
+      { attempt: 1, sent: true, ended: false },
+    ]);
+  });
+
   it('[REQ-FOLD] the end mark, or the end of the stream without a message, ends the request', () => {
     expect(ledgerOf(sent('k', r(5), '{}', { end: true })).get(5)?.ended).toBe(true);
     expect(ledgerOf(streamEnded('k', r(5))).get(5)?.ended).toBe(true);

@@ -30,7 +30,10 @@ export class RequestLedger {
       state.attempt = Math.max(state.attempt, body.attempt);
     } else if (body.type === 'ended') {
       this.#state(body.stream.at).ended = true;
-    } else if (body.type === 'message' && body.stream !== STANDALONE) {
+    } else if (body.type === 'message') {
+      // Whoever of them asked it has spoken.
+      for (const at of body.among) this.#state(at).sent = true;
+      if (body.stream === STANDALONE) return;
       if (body.answers !== null) {
         // An answer ends its member; it is not something that another member of the batch sent.
         this.#state(body.answers).ended = true;

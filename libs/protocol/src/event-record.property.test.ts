@@ -19,7 +19,13 @@ const target: fc.Arbitrary<StreamTarget> = fc.oneof(inForce, offset.map(standalo
 const value = fc.oneof(fc.uint8Array({ maxLength: 50 }), fc.constant(null));
 
 const body: fc.Arbitrary<EventBody> = fc.oneof(
-  fc.record({ type: fc.constant('message' as const), stream: inForce, end: fc.boolean(), answers: fc.option(offset) }),
+  fc.record({
+    type: fc.constant('message' as const),
+    stream: inForce,
+    end: fc.boolean(),
+    answers: fc.option(offset),
+    among: fc.array(offset, { maxLength: 4 }),
+  }),
   fc.record({ type: fc.constant('attached' as const), stream: target, attachment: filled }),
   fc.record({ type: fc.constant('closed' as const), stream: target }),
   fc.record({ type: fc.constant('ended' as const), stream: request }),
@@ -46,6 +52,7 @@ function write(event: EventBody, of: string, data: Uint8Array | null, owner: num
         owner: claim,
         end: event.end ? '1' : null,
         answers: event.answers === null ? null : String(event.answers),
+        among: event.among.length === 0 ? null : event.among.join(),
       });
     case 'attached':
       return makeRecord('stream.attached', of, data, {

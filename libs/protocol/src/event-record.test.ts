@@ -42,6 +42,8 @@ describe('events', () => {
     ['a byte order mark before the stream', 'k', [['type', 'message'], ['stream', '\uFEFFr7']]], // prettier-ignore
     ['an answer to no request', 'k', [['type', 'message'], ['stream', 'r7'], ['answers', '']]], // prettier-ignore
     ['an answer to a request with a leading zero', 'k', [['type', 'message'], ['stream', 'r7'], ['answers', '08']]], // prettier-ignore
+    ['a question of nobody', 'k', [['type', 'message'], ['stream', 's'], ['among', '']]], // prettier-ignore
+    ['a question of calls that are none', 'k', [['type', 'message'], ['stream', 's'], ['among', '3,']]], // prettier-ignore
     ['an attachment without stream', 'k', [['type', 'stream.attached'], ['attachment', 'a']]], // prettier-ignore
     ['an attachment without name', 'k', [['type', 'stream.attached'], ['stream', 's']]], // prettier-ignore
     ['an attachment with an empty name', 'k', [['type', 'stream.attached'], ['stream', 's'], ['attachment', '']]], // prettier-ignore

@@ -22,7 +22,14 @@ import type { StreamLabel } from './stream-label.ts';
 export type StreamTarget = StreamLabel | typeof STANDALONE;
 
 export type EventBody =
-  | { readonly type: 'message'; readonly stream: StreamTarget; readonly end: boolean; readonly answers: Offset | null }
+  | {
+      readonly type: 'message';
+      readonly stream: StreamTarget;
+      readonly end: boolean;
+      readonly answers: Offset | null;
+      /** Requests of the client to any of which it may belong; empty: nobody asks. */
+      readonly among: readonly Offset[];
+    }
   | { readonly type: 'attached'; readonly stream: StreamTarget; readonly attachment: string }
   | { readonly type: 'closed'; readonly stream: StreamTarget }
   | { readonly type: 'ended'; readonly stream: StreamLabel }
@@ -83,6 +90,17 @@ function parseRequestLabel(text: string | undefined): StreamLabel | null {
   return label?.kind === 'request' ? label : null;
 }
 
+function parseOffsets(text: string | undefined): readonly Offset[] | null {
+  if (text === undefined) return [];
+  const offsets: Offset[] = [];
+  for (const each of text.split(',')) {
+    const offset = parseOffset(each);
+    if (offset === null) return null;
+    offsets.push(offset);
+  }
+  return offsets;
+}
+
 function parseBody(type: string, headers: Map<string, string>): EventBody | Unreadable {
   const streamText = headers.get(HEADER.stream);
   switch (type) {
@@ -95,7 +113,10 @@ function parseBody(type: string, headers: Map<string, string>): EventBody | Unre
       // Not taken as absent: a request that is answered would count as open, and could run again.
       if (answersText !== undefined && answers === null)
         return { unreadable: 'message: header answers is not an offset' };
-      return { type: 'message', stream, end: headers.get(HEADER.end) === '1', answers };
+      const among = parseOffsets(headers.get(HEADER.among));
+      // Not taken as absent: a call could be run again although its question is open elsewhere.
+      if (among === null) return { unreadable: 'message: header among is no list of offsets' };
+      return { type: 'message', stream, end: headers.get(HEADER.end) === '1', answers, among };
     }
     case EVENT_TYPE.attached: {
       const stream = parseTarget(streamText);

@@ -21,6 +21,7 @@ describe('names on the wire', () => {
       protocolVersion: 'mcp-version',
       epoch: 'epoch',
       answers: 'answers',
+      among: 'among',
       attempt: 'attempt',
     });
     expect([headers.RECORD_FORMAT, headers.STANDALONE, headers.NO_PREDECESSOR]).toEqual(['1', 's', 'none']);

@@ -29,6 +29,11 @@ export const HEADER = {
   epoch: 'epoch',
   /** On the response to a member of a batch: the offset of that request in `inbound`. */
   answers: 'answers',
+  /**
+   * On a request of a server that does not say to which of several running calls it belongs: their offsets in `inbound`,
+   * with commas between.
+   */
+  among: 'among',
   /** On `request.started`: which run this is, from 1. */
   attempt: 'attempt',
 } as const;

@@ -42,6 +42,7 @@ export interface MessageOptions {
   readonly owner?: Offset | null;
   readonly end?: boolean;
   readonly answers?: Offset;
+  readonly among?: readonly Offset[];
 }
 
 export function sent(key: string, stream: StreamTarget, payload: string, options: MessageOptions = {}): RecordInput {
@@ -50,6 +51,7 @@ export function sent(key: string, stream: StreamTarget, payload: string, options
     owner: ownerText(options.owner),
     end: options.end === true ? '1' : null,
     answers: ownerText(options.answers),
+    among: options.among?.join() ?? null,
   });
 }
 

@@ -57,6 +57,22 @@ describe('limits of the promise', () => {
     expect(ran()).toEqual(['upsert t', 'upsert t']);
   });
 
+  it('[LIM-ANNOTATION] it runs again after each planned stop that cuts a run of it short, and not after the death of an owner in a later run than the first', async () => {
+    const config = { ...QUICK.config, drainMs: 100 };
+    let worker = await openWith(21, { config });
+    const at = await bench.call('k', 1, 'upsert', { ms: 60_000, token: 't' });
+    const ends = ['stop', 'stop', 'stop', 'crash'];
+    for (const [index, end] of ends.entries()) {
+      await bench.until(() => bench.runs.length === index + 1);
+      await bench.time.advance(100);
+      if (end === 'crash') worker.crash();
+      else await bench.time.run(worker.worker.stop());
+      worker = await bench.start({ config });
+    }
+    expect(errorOf((await bench.ended(at)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(ran()).toEqual(Array.from({ length: 4 }, () => 'upsert t'));
+  });
+
   it('[LIM-SAME-WORDS] a tool that says something else in its second run, or the same in another order, is lost', async () => {
     const first = await openWith(20);
     const other = await bench.call('k', 1, 'converse', { script: [{ drift: true }, { ask: 'name?' }] });
@@ -71,6 +87,39 @@ describe('limits of the promise', () => {
     await second.host.opened[0]?.say({ method: 'notifications/message', params: { data: 'tock' } }, 2);
     for (const at of [other, late])
       expect(errorOf((await bench.ended(at)).messages.at(-1))).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+  });
+
+  it('[LIM-WHOSE] calls of which nobody knows which of them asked are lost with their worker; log lines of that time are said again', async () => {
+    const first = await openWith(22);
+    await bench.attach('k');
+    const script = [{ ms: 10, log: 'begin' }, { ms: 60_000 }];
+    const quiet = [
+      await bench.call('k', 1, 'converse', { script, related: false }),
+      await bench.call('k', 2, 'converse', { script, related: false }),
+    ];
+    const begun = (): number =>
+      bench.stream('s').messages.filter((each) => 'method' in each && each.method === 'notifications/message').length;
+    await bench.until(() => begun() === 2);
+    first.crash();
+    const config = { ...QUICK.config, drainMs: 100 };
+    const second = await bench.start({ config });
+    await bench.until(() => begun() === 4);
+    await bench.attach('k');
+    await bench.time.advance(100);
+    await second.host.opened[0]?.ask('elicitation/create');
+    await bench.time.advance(100);
+    // After a planned stop they would run again.
+    await bench.time.run(second.worker.stop());
+    const third = await bench.start({ config });
+    for (const at of quiet)
+      expect(errorOf((await bench.ended(at)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    const asked = bench.stream('s').messages.flatMap((message) => ('id' in message ? [message.id] : []));
+    expect(asked).toHaveLength(1);
+    expect(bench.stream('s').messages.at(-1)).toMatchObject({
+      method: 'notifications/cancelled',
+      params: { requestId: asked[0] },
+    });
+    expect([bench.runs.length, third.host.opened.length]).toEqual([4, 0]);
   });
 
   it('[LIM-REPEAT] the same call under another id is another call, and under its own id it is recognized for a minute: by a later owner not after that', async () => {

@@ -1,7 +1,9 @@
 /** Calls that had spoken when their owner died: they are run again with the memory of what they said and heard. */
 import { afterEach, describe, expect, it } from 'vitest';
 import { sleep } from '@throughline/log';
-import { makeRecord } from '@throughline/protocol';
+import type { Log } from '@throughline/log';
+import type { MemoryLog } from '@throughline/log/memory';
+import { formatTarget, makeRecord } from '@throughline/protocol';
 import type { JsonRpcMessage, Offset } from '@throughline/protocol';
 import { errorOf, methodsOf, textOf } from './testing/messages.ts';
 import type { ScriptStep } from './testing/scripted-host.ts';
@@ -12,6 +14,7 @@ let bench: Bench;
 afterEach(() => bench.dispose());
 
 const QUICK: WorkerChoice = { config: { heartbeatMs: 100, deadAfterMs: 400 } };
+const TERMINATE: WorkerChoice = { ...QUICK, onOwnerLoss: 'terminate' };
 const ASK = 'elicitation/create';
 const WITHDRAWN = 'notifications/cancelled';
 const LOG = 'notifications/message';
@@ -27,20 +30,42 @@ async function openWith(seed: number, choice: WorkerChoice = QUICK): Promise<Ben
 /** A call of an idempotent tool that goes through the script. */
 const converse = (script: readonly ScriptStep[], more: object = {}, id = 1): Promise<Offset> =>
   bench.call('k', id, 'converse', { script, ...more });
-const said = (at: Offset): readonly JsonRpcMessage[] => bench.stream(`r${at}`).messages;
+const told = (label: string): readonly JsonRpcMessage[] => bench.stream(label).messages;
+const said = (at: Offset): readonly JsonRpcMessage[] => told(`r${at}`);
 const spoken = (at: Offset, count: number): Promise<void> => bench.until(() => said(at).length >= count);
-const questions = (at: Offset): readonly unknown[] =>
-  said(at).flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-const withdrawn = (at: Offset): readonly unknown[] =>
-  said(at).flatMap((message) =>
+const questions = (at: Offset | 's'): readonly unknown[] =>
+  told(at === 's' ? at : `r${at}`).flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
+const withdrawn = (at: Offset | 's'): readonly unknown[] =>
+  told(at === 's' ? at : `r${at}`).flatMap((message) =>
     'method' in message && message.method === WITHDRAWN ? [message.params?.['requestId']] : [],
   );
 const answer = (id: unknown, text: string): Promise<unknown> =>
   bench.post('k', { jsonrpc: '2.0', id, result: { text } });
-const replied = async (at: Offset, which: number, text: string): Promise<void> => {
+const replied = async (at: Offset | 's', which: number, text: string): Promise<void> => {
   await bench.until(() => questions(at).length > which);
   await answer(questions(at)[which], text);
 };
+/** Holds the reading of what had been said. */
+const holding =
+  (reading: { isHeld: boolean; isReading: boolean }) =>
+  (log: MemoryLog): Log => ({
+    ...log,
+    read: async (from, position, options) => {
+      // Readers wait for records; whoever reads what was said does not.
+      if (from.topic === 'events' && options?.waitMs === undefined) {
+        reading.isReading = true;
+        while (reading.isHeld) await sleep(bench.time.clock('held'), 50, new AbortController().signal);
+      }
+      return log.read(from, position, options);
+    },
+  });
+/** What the log accepted last of what it accepted on streams and of sessions: streams, `end` for ends of sessions. */
+const order = (): readonly string[] =>
+  bench
+    .accepted()
+    .flatMap(({ body }) =>
+      body.type === 'message' ? [formatTarget(body.stream)] : body.type === 'sessionEnded' ? ['end'] : [],
+    );
 const runs = (): readonly string[] => bench.runs.map(({ worker }) => worker);
 
 describe('a question that is open when its owner dies', () => {
@@ -109,27 +134,13 @@ describe('a question that is open when its owner dies', () => {
     await spoken(at, 1);
     const asked = questions(at)[0];
     first.crash();
-    let isHeld = true;
-    let isReading = false;
-    const second = await bench.start({
-      ...QUICK,
-      wrap: (log) => ({
-        ...log,
-        read: async (from, position, options) => {
-          // Readers wait for records; whoever reads what was said does not.
-          if (from.topic === 'events' && options?.waitMs === undefined) {
-            isReading = true;
-            while (isHeld) await sleep(bench.time.clock('held'), 50, new AbortController().signal);
-          }
-          return log.read(from, position, options);
-        },
-      }),
-    });
-    await bench.until(() => isReading && second.worker.owned().length === 1);
+    const reading = { isHeld: true, isReading: false };
+    const second = await bench.start({ ...QUICK, wrap: holding(reading) });
+    await bench.until(() => reading.isReading && second.worker.owned().length === 1);
     await answer(asked, 'Ada');
     await bench.time.advance(2000);
     expect(runs()).toEqual(['worker-1']);
-    isHeld = false;
+    reading.isHeld = false;
     expect(textOf((await bench.ended(at)).messages[1])).toBe('Ada');
   });
 
@@ -394,6 +405,42 @@ describe('what a call had said when its owner died', () => {
     expect(runs()).toHaveLength(1);
   });
 
+  it('[WRK-WITHDRAW] and asked is withdrawn also if its session ends with its owner: before its error and the end of the session', async () => {
+    const first = await openWith(37, TERMINATE);
+    const script = [{ ask: 'name?' }, { ask: 'age?' }];
+    const [a, b] = [await converse(script), await bench.call('k', 2, 'effect', { script })];
+    for (const at of [a, b]) await replied(at, 0, 'Ada');
+    for (const at of [a, b]) await spoken(at, 2);
+    first.crash();
+    await bench.start(TERMINATE);
+    for (const at of [a, b]) {
+      const { messages } = await bench.ended(at);
+      expect([methodsOf(messages), errorOf(messages[3])]).toEqual([[ASK, ASK, WITHDRAWN], LOST]);
+      expect(withdrawn(at)).toEqual([questions(at)[1]]);
+    }
+    await bench.until(() => bench.session('k').endReason === 'owner-lost');
+    expect([order().slice(-5), runs().length]).toEqual([[`r${a}`, `r${a}`, `r${b}`, `r${b}`, 'end'], 2]);
+  });
+
+  it('[WRK-WITHDRAW] and asked is still being read of a session that ends with its owner: nothing new runs in it, others are served', async () => {
+    const first = await openWith(38, TERMINATE);
+    const at = await converse([{ ask: 'name?' }]);
+    await spoken(at, 1);
+    first.crash();
+    const reading = { isHeld: true, isReading: false };
+    await bench.start({ ...TERMINATE, wrap: holding(reading) });
+    await bench.until(() => reading.isReading);
+    const late = await bench.call('k', 2, 'effect');
+    expect(errorOf((await bench.ended(late)).messages[0])?.code).toBe('SESSION_ENDED');
+    await bench.open('other');
+    expect([runs().length, said(at).length, bench.session('k').endReason]).toEqual([1, 1, null]);
+    reading.isHeld = false;
+    await bench.ended(at);
+    expect(withdrawn(at)).toEqual(questions(at));
+    await bench.until(() => bench.session('k').endReason === 'owner-lost');
+    expect(order().filter((each) => each === 'end')).toHaveLength(1);
+  });
+
   it('[WRK-WITHDRAW] and asked is withdrawn if the session ends before the call is run again', async () => {
     const first = await openWith(28);
     const at = await converse([{ ask: 'name?' }]);
@@ -423,6 +470,50 @@ describe('what a call had said when its owner died', () => {
       expect(runs()).toHaveLength(1);
     },
   );
+
+  it('[WRK-MEMORY-BOUND] is counted once: 450 questions and 449 answers, none of them in a checkpoint, are remembered', async () => {
+    const config = { ...QUICK.config, checkpointMs: 600_000 };
+    const first = await openWith(34, { config });
+    const at = await converse(Array.from({ length: 450 }, () => ({ ask: '?' })));
+    for (let which = 0; which < 449; which++) await replied(at, which, 'a');
+    await spoken(at, 450);
+    first.crash();
+    await bench.start({ config });
+    await replied(at, 449, 'z');
+    const { messages } = await bench.ended(at);
+    expect([textOf(messages.at(-1))?.at(-1), messages.length]).toEqual(['z', 451]);
+  });
+
+  it('[WRK-MEMORY-BOUND] is counted once: an answer of 600 KiB to each of two calls is remembered, whenever it came', async () => {
+    const config = { ...QUICK.config, checkpointMs: 600_000 };
+    const first = await openWith(35, { config });
+    const text = 'h'.repeat(600 * 1024);
+    const [a, b] = [
+      await converse([{ ask: 'a?' }, { ms: 60_000 }]),
+      await converse([{ ask: 'b?' }, { ms: 60_000 }], {}, 2),
+    ];
+    await replied(a, 0, text);
+    await replied(b, 0, text);
+    await bench.time.advance(100);
+    first.crash();
+    await bench.start({ config });
+    for (const at of [a, b]) expect(textOf((await bench.ended(at)).messages[1])).toBe(text);
+  });
+
+  it('[WRK-MEMORY-BOUND] and is answered by more than a MiB while it is being read is not remembered', async () => {
+    const first = await openWith(36);
+    const at = await converse([{ ask: 'a?' }, { ask: 'b?' }]);
+    await spoken(at, 1);
+    first.crash();
+    const reading = { isHeld: true, isReading: false };
+    await bench.start({ ...QUICK, wrap: holding(reading) });
+    await bench.until(() => reading.isReading);
+    await answer(questions(at)[0], 'h'.repeat(1024 * 1024));
+    await bench.time.advance(100);
+    reading.isHeld = false;
+    expect(errorOf((await bench.ended(at)).messages.at(-1))).toEqual(LOST);
+    expect(runs()).toHaveLength(1);
+  });
 
   it('[WRK-MEMORY-BOUND] and of which retention took a part is not remembered: the call fails', async () => {
     const first = await openWith(30);
@@ -531,5 +622,98 @@ describe('a server that does not tell whose its messages are', () => {
     const { messages } = await bench.ended(at);
     expect([methodsOf(messages), textOf(messages[1])]).toEqual([[ASK], 'Ada']);
     expect(methodsOf(bench.stream('s').messages)).toContain(LOG);
+  });
+
+  const ANYBODYS = { related: false };
+
+  it('[WRK-MEMORY-STDIO] asks where several calls run: none of them is run again, what is open is withdrawn on the standalone stream before', async () => {
+    const first = await openWith(44);
+    await bench.attach('k');
+    const at = await converse([{ ask: 'a1?' }, { ask: 'a2?' }], ANYBODYS);
+    await spoken(at, 1);
+    const other = await converse([{ ask: 'b1?' }], ANYBODYS, 2);
+    await bench.until(() => questions('s').length === 1);
+    await replied(at, 0, 'A1');
+    await bench.until(() => questions('s').length === 2);
+    await replied('s', 0, 'B1');
+    // Only the first call runs now, and its question stands elsewhere.
+    await bench.ended(other);
+    await bench.time.advance(10_000);
+    first.crash();
+    await bench.start(QUICK);
+    const { messages } = await bench.ended(at);
+    expect([methodsOf(messages), errorOf(messages[1])]).toEqual([[ASK], LOST]);
+    expect(withdrawn('s')).toEqual([questions('s')[1]]);
+    expect(order().slice(-2)).toEqual(['s', `r${at}`]);
+    expect(runs()).toHaveLength(2);
+  });
+
+  it('[WRK-MEMORY-STDIO] asks for two calls at once: nobody is asked again, and each question is withdrawn once', async () => {
+    const first = await openWith(45);
+    await bench.attach('k');
+    const [a, b] = [
+      await converse([{ ms: 10, ask: 'a1?' }, { ask: 'a2?' }], ANYBODYS),
+      await converse([{ ms: 10, ask: 'b1?' }, { ask: 'b2?' }], ANYBODYS, 2),
+    ];
+    await bench.until(() => questions('s').length === 2);
+    await replied('s', 0, 'A1');
+    await replied('s', 1, 'B1');
+    await bench.until(() => questions('s').length === 4);
+    first.crash();
+    await bench.start(QUICK);
+    for (const at of [a, b]) expect(errorOf((await bench.ended(at)).messages[0])).toEqual(LOST);
+    expect(questions('s')).toHaveLength(4);
+    expect(withdrawn('s')).toEqual(questions('s').slice(2));
+    expect(runs()).toHaveLength(2);
+  });
+
+  it('[WRK-MEMORY-STDIO] asks on the stream of another call, for want of a standalone one: it is withdrawn there, or on its own if that has ended', async () => {
+    const first = await openWith(46);
+    const open = await converse([{ ms: 60_000 }], ANYBODYS);
+    const [a, b] = [
+      await converse([{ ask: 'a?' }], ANYBODYS, 2),
+      await converse([{ ms: 100, ask: 'b?' }], ANYBODYS, 3),
+    ];
+    await spoken(open, 2);
+    await bench.post('k', { jsonrpc: '2.0', method: WITHDRAWN, params: { requestId: 1 } });
+    await bench.ended(open);
+    const c = await converse([{ ask: 'c?' }], ANYBODYS, 4);
+    await spoken(a, 1);
+    first.crash();
+    await bench.start(QUICK);
+    for (const at of [a, b, c]) expect(errorOf((await bench.ended(at)).messages.at(-1))).toEqual(LOST);
+    expect([...withdrawn(a), ...withdrawn(b), ...withdrawn(c)].sort()).toEqual(
+      [...questions(open), ...questions(a)].sort(),
+    );
+    expect([withdrawn(a).includes(questions(a)[0]), withdrawn(open), questions('s')]).toEqual([true, [], []]);
+    expect(runs()).toHaveLength(4);
+  });
+
+  it('[WRK-MEMORY-STDIO] takes back what it asked for one of several calls: that is not withdrawn a second time', async () => {
+    const first = await openWith(47);
+    await bench.attach('k');
+    const other = await converse([{ ms: 60_000 }], ANYBODYS);
+    const at = await converse([{ ask: 'a?', patienceMs: 1000 }, { ms: 60_000 }], ANYBODYS, 2);
+    await bench.until(() => told('s').length === 2);
+    first.crash();
+    await bench.start(QUICK);
+    for (const each of [at, other]) expect(errorOf((await bench.ended(each)).messages[0])).toEqual(LOST);
+    expect(methodsOf(told('s'))).toEqual([ASK, WITHDRAWN]);
+  });
+
+  it('[WRK-MEMORY-STDIO] asks out of its turn what a call remembers: the call fails, and nobody is asked again', async () => {
+    const first = await openWith(48);
+    const at = await converse([{ ms: 100, ask: 'a?' }], ANYBODYS);
+    await bench.until(() => bench.runs.length === 1);
+    // Something of its own, while only this call runs.
+    await first.host.opened[0]?.ask('roots/list');
+    await spoken(at, 2);
+    const other = await converse([{ ms: 60_000 }], ANYBODYS, 2);
+    await bench.until(() => bench.runs.length === 2);
+    first.crash();
+    await bench.start(QUICK);
+    const { messages } = await bench.ended(at);
+    expect([methodsOf(messages), errorOf(messages.at(-1))]).toEqual([['roots/list', ASK, WITHDRAWN, WITHDRAWN], LOST]);
+    expect(textOf((await bench.ended(other)).messages[0])).toBe('');
   });
 });

@@ -16,10 +16,13 @@ export class CallMemory {
   readonly #early = new Map<JsonRpcId, JsonRpcResponse>();
   #messages = 0;
   #chars = 0;
+  #earlyChars = 0;
+  /** Of answers that came early some were not kept. */
+  #lostEarly = false;
 
   /** More was said and answered than is remembered: it must not be run. */
   get hasOverflowed(): boolean {
-    return this.#messages > MAX_MESSAGES || this.#chars > MAX_CHARS;
+    return this.#messages > MAX_MESSAGES || this.#chars > MAX_CHARS || this.#lostEarly;
   }
 
   /** Counts one more message; `false` from the first on that is too much. */
@@ -29,10 +32,12 @@ export class CallMemory {
     return !this.hasOverflowed;
   }
 
-  /** Keeps an answer until it is known to what; the first one to a question counts. */
+  /** Keeps an answer until it is known to what, and counts if it is one of this call; the first one to a question counts. */
   keep(answer: JsonRpcResponse): void {
-    if (answer.id === null || this.#early.has(answer.id)) return;
-    if (this.fits(JSON.stringify(answer).length)) this.#early.set(answer.id, answer);
+    if (answer.id === null || this.#early.has(answer.id) || this.#lostEarly) return;
+    this.#earlyChars += JSON.stringify(answer).length;
+    this.#lostEarly = this.#early.size >= MAX_MESSAGES || this.#earlyChars > MAX_CHARS;
+    if (!this.#lostEarly) this.#early.set(answer.id, answer);
   }
 
   /** What was kept, in the order in which it came; nothing is kept any more. */

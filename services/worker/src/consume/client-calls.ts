@@ -139,7 +139,8 @@ export class ClientCalls {
     const session = this.#sessionOf(call, body);
     if (session === null)
       this.#refuse(call, 'SERVER_FAILED', `The server ${JSON.stringify(body.server)} is not hosted here`);
-    else if (session === undefined || session.ended) this.#settle(undefined, call, sessionEndedError());
+    else if (session === undefined || session.ended || (!isTakenOver && this.#life.isTerminating(call.key)))
+      this.#settle(undefined, call, sessionEndedError());
     else if (this.#open.size > this.#maxOpen)
       this.#refuse(call, 'CAPACITY', 'This worker has as many open requests as it may');
     else {
@@ -180,9 +181,10 @@ export class ClientCalls {
     withdraw(
       session,
       'the call has failed',
-      (asked) => asked.call === call,
-      (_, json) => {
-        this.#parts.settler.send(call, json);
+      (asked) => (asked.askedBy ?? asked.call) === call,
+      (asked, json) => {
+        if (asked.call === null) this.#parts.settler.sendStandalone(session.key, json);
+        else this.#parts.settler.send(asked.call, json);
       },
     );
     this.#count('owner-lost');

@@ -16,6 +16,8 @@ export interface OutgoingRequest {
   readonly call: OpenCall | null;
   /** The id under which the server knows it; `null`: a former owner's server asked, and this one has not yet. */
   readonly id: JsonRpcId | null;
+  /** The call with which it is withdrawn, if that is another than `call`. */
+  readonly askedBy?: OpenCall;
 }
 
 /** All instances that the worker may have are taken. */

@@ -4,14 +4,14 @@
  */
 import { ReplayMemory } from '@throughline/history';
 import { errorText } from '@throughline/log';
-import { classifyText, decodeText } from '@throughline/protocol';
-import type { JsonRpcId, JsonRpcResponse, Offset } from '@throughline/protocol';
+import { classifyText, decodeText, STANDALONE } from '@throughline/protocol';
+import type { JsonRpcResponse, Offset } from '@throughline/protocol';
 import { CallMemory } from './call-memory.ts';
 import type { HostedSession } from './hosted-session.ts';
 import { idKey } from './open-call.ts';
 import type { OpenCall } from './open-call.ts';
 import { readWords } from './read-words.ts';
-import type { Words } from './read-words.ts';
+import type { SharedQuestion, Words } from './read-words.ts';
 import { answerKey } from './tenure-parts.ts';
 import type { TakeoverPhase, TenureParts } from './tenure-parts.ts';
 
@@ -75,7 +75,10 @@ export class RecalledCalls {
   }
 
   /** Errors: those of `Log.read`. */
-  async #goOn({ session, call, memory, attempt, answers }: Recalled, { said, asked, fault }: Words): Promise<void> {
+  async #goOn(
+    { session, call, memory, attempt, answers }: Recalled,
+    { said, asked, shared, fault }: Words,
+  ): Promise<void> {
     const { context, partition, over } = this.#parts;
     const replay = new ReplayMemory(said);
     for (const id of asked) {
@@ -83,20 +86,24 @@ export class RecalledCalls {
       if (at === undefined) continue;
       const answer = await this.#answerAt(at);
       if (answer === null) continue;
-      memory.fits(JSON.stringify(answer).length);
-      replay.learn(answer);
+      if (replay.learn(answer)) memory.fits(JSON.stringify(answer).length);
       asked.delete(id);
     }
     if (over.aborted || call.state === 'done') return;
     // From here on answers find their questions.
-    for (const answer of memory.takeEarly()) {
-      replay.learn(answer);
+    const early = memory.takeEarly();
+    for (const answer of early) {
+      if (replay.learn(answer)) memory.fits(JSON.stringify(answer).length);
       if (answer.id !== null) asked.delete(answer.id);
     }
     memory.replay = replay;
-    const open = new Set<JsonRpcId>(replay.open());
-    for (const id of asked)
-      if (open.has(id) || fault !== null || memory.hasOverflowed) session.outgoing.set(String(id), { call, id: null });
+    for (const id of asked) session.outgoing.set(String(id), { call, id: null });
+    for (const question of shared) {
+      const isAnswered =
+        answers.has(answerKey(call.key, idKey(question.id))) || early.some(({ id }) => id === question.id);
+      if (question.isOpen && !isAnswered) this.#takeOver(session, call, question);
+      question.isOpen = false;
+    }
     const why = fault ?? (memory.hasOverflowed ? 'too-large' : null);
     if (attempt !== null && why === null) {
       this.#hooks.run(session, call, attempt);
@@ -105,6 +112,12 @@ export class RecalledCalls {
     if (attempt !== null)
       context.logger.warn('a call cannot be run again with what it said before', { partition, at: call.at, why });
     this.#hooks.lose(session, call);
+  }
+
+  /** A question that may be that of the call, or of others that fail too: it is withdrawn where it stands, if that stream goes on. */
+  #takeOver(session: HostedSession, call: OpenCall, { id, stream }: SharedQuestion): void {
+    const on = stream === STANDALONE ? null : [...session.calls.values()].find((each) => each.stream.at === stream.at);
+    session.outgoing.set(String(id), { call: on === undefined ? call : on, id: null, askedBy: call });
   }
 
   async #answerAt(at: Offset): Promise<JsonRpcResponse | null> {

@@ -30,6 +30,12 @@ export class RepeatedWords {
     return [...session.calls.values()].find((call) => repeating(call)?.expects(plain) === true);
   }
 
+  /** The running calls that are to say this, now or later. */
+  whoRemembers(session: HostedSession, message: Said): readonly OpenCall[] {
+    const plain = asJson(message);
+    return this.repeating(session).filter((call) => repeating(call)?.remembers(plain) === true);
+  }
+
   /** Calls that still repeat what they had said. */
   repeating(session: HostedSession): readonly OpenCall[] {
     return [...session.calls.values()].filter((call) => repeating(call) !== null);

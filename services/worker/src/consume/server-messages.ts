@@ -81,11 +81,12 @@ export class ServerMessages {
   }
 
   /** `false`: it is larger than a record may be, and was not written. */
-  say(session: HostedSession, call: OpenCall | null, json: string): boolean {
+  say(session: HostedSession, call: OpenCall | null, json: string, among: readonly OpenCall[] = []): boolean {
     const { settler, context } = this.#parts;
-    if (call !== null && call.state !== 'done') return settler.send(call, json);
+    const offsets = among.map(({ at }) => at);
+    if (call !== null && call.state !== 'done') return settler.send(call, json, offsets);
     session.lastStandaloneMs = context.clock.monoMs();
-    return settler.sendStandalone(session.key, json);
+    return settler.sendStandalone(session.key, json, offsets);
   }
 
   /** A client listens on a new standalone stream. */
@@ -191,16 +192,22 @@ export class ServerMessages {
     const expecting = speaker === 'unknown' ? this.#repeated.whoExpects(session, message) : speaker;
     const repeating = this.#repeated.repeating(session);
     const others = running(session).filter((each) => !repeating.includes(each));
-    if (expecting === undefined && repeating.length > 0 && others.length === 0) {
-      // It is another question of one of them, and nobody knows of which.
-      for (const call of repeating) this.#repeated.lose(session, call);
+    // It is another question of one of them, and nobody knows of which; or one that comes out of its turn.
+    const strayed = others.length === 0 ? repeating : this.#repeated.whoRemembers(session, message);
+    if (expecting === undefined && strayed.length > 0) {
+      for (const call of strayed) this.#repeated.lose(session, call);
       this.#refuse(session, message, 'SERVER_FAILED', 'The call that asks has failed');
       return;
     }
     const call = expecting ?? (others.length === 1 || !session.standaloneSeen ? others[0] : undefined);
     if (call !== undefined && this.#repeated.hear(session, call, message)) return;
+    // The log says whose it may be: none of them can be run again without asking it a second time.
+    const among = expecting === undefined && others.length > 1 ? others : [];
     session.outgoing.set(id, { call: call ?? null, id: message.id });
-    if (this.say(session, call ?? null, JSON.stringify({ ...message, id }))) return;
+    if (this.say(session, call ?? null, JSON.stringify({ ...message, id }), among)) {
+      for (const each of among) each.sent = true;
+      return;
+    }
     session.outgoing.delete(id);
     this.#refuse(session, message, 'RESULT_TOO_LARGE', 'The request is larger than a record of the log may be');
   }

@@ -63,16 +63,19 @@ export class SessionLife {
     }
   }
 
-  /** The session ends as soon as its calls have been failed: nothing is run for it any more. */
+  /** The session ends as soon as its calls have been failed, or has ended: nothing is run for it any more. */
   isTerminating(key: string): boolean {
     return this.#terminating.has(key);
   }
 
-  /** Ends the sessions that may not be rebuilt. Their open calls have been failed by then. */
+  /**
+   * Ends the sessions that may not be rebuilt and whose open calls have been failed. One that has still to withdraw what
+   * a call had asked ends with the last of them.
+   */
   async endTerminating(): Promise<void> {
-    const keys = [...this.#terminating];
+    const { sessions } = this.#parts;
+    const keys = [...this.#terminating].filter((key) => (sessions.get(key)?.calls.size ?? 0) === 0);
     await Promise.all(keys.map((key) => this.end(key, 'owner-lost')));
-    this.#terminating.clear();
   }
 
   /** A new session, or one that its record describes; `null` if its server is not hosted here. */
@@ -134,6 +137,7 @@ export class SessionLife {
     if (this.#ending.has(key)) return;
     const session = sessions.get(key);
     this.#ending.set(key, reason);
+    this.#terminating.delete(key);
     if (session !== undefined) {
       session.ended = true;
       sessions.delete(key);

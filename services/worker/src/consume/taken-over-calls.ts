@@ -27,7 +27,15 @@ export class TakenOverCalls {
     this.#parts = parts;
     this.#life = life;
     this.#ends = ends;
-    this.#recalled = new RecalledCalls(parts, ends);
+    this.#recalled = new RecalledCalls(parts, {
+      run: (session, call, attempt) => {
+        ends.run(session, call, attempt);
+      },
+      lose: (session, call) => {
+        ends.lose(session, call);
+        if (life.isTerminating(session.key) && session.calls.size === 0) void life.end(session.key, 'owner-lost');
+      },
+    });
   }
 
   /** All that lay in `inbound` was taken in: calls that had spoken go on. */
@@ -86,8 +94,8 @@ export class TakenOverCalls {
   }
 
   /** Whether questions of it may be open that end with it; those of a batch are anybody's. */
-  #mayHaveAsked({ sent, batch, message, key }: OpenCall): boolean {
-    return sent && batch === null && message.method !== 'initialize' && !this.#life.isTerminating(key);
+  #mayHaveAsked({ sent, batch, message }: OpenCall): boolean {
+    return sent && batch === null && message.method !== 'initialize';
   }
 
   #leavesStart({ server }: HostedSession, { message }: OpenCall): boolean {

@@ -211,7 +211,8 @@ export class Tenure {
     } else if (!isPast) {
       const canPoll = canPrime(body.version);
       if (classified.kind === 'notification') this.#client.notify(key, classified.message, canPoll);
-      else this.#client.answer(key, classified.message, canPoll);
+      // Answers that lay there before the claim are known by their places.
+      else if (phase.kind === 'live') this.#client.answer(key, classified.message, canPoll);
     }
     if (batch !== null && this.#batches.close(batch)) this.#endBatch(batch);
   }

@@ -30,13 +30,16 @@ export class Settler {
   }
 
   /** A message on the standalone stream. `false`: it is larger than a record may be, and was not written. */
-  sendStandalone(key: string, json: string): boolean {
-    return this.#message(STANDALONE, key, json, {});
+  sendStandalone(key: string, json: string, among: readonly Offset[] = []): boolean {
+    return this.#message(STANDALONE, key, json, { among });
   }
 
-  /** A notification or server request on the stream of a call. `false`: it is larger than a record may be, and was not written. */
-  send(call: OpenCall, json: string): boolean {
-    if (call.state === 'done' || !this.#message(call.stream, call.key, json, {})) return false;
+  /**
+   * A notification or server request on the stream of a call. `false`: it is larger than a record may be, and was not written.
+   * @param among requests of the client to any of which it may belong.
+   */
+  send(call: OpenCall, json: string, among: readonly Offset[] = []): boolean {
+    if (call.state === 'done' || !this.#message(call.stream, call.key, json, { among })) return false;
     call.sent = true;
     for (const mirror of call.mirrors) {
       if (mirror.pending === null) this.send(mirror.call, json);
@@ -146,13 +149,14 @@ export class Settler {
     stream: StreamTarget,
     key: string,
     json: string,
-    extra: { readonly end?: boolean; readonly answers?: Offset },
+    extra: { readonly end?: boolean; readonly answers?: Offset; readonly among?: readonly Offset[] },
   ): boolean {
     const record = makeRecord(EVENT_TYPE.message, key, encodeText(json), {
       stream: formatTarget(stream),
       owner: this.#owner,
       end: extra.end === true ? '1' : null,
       answers: extra.answers === undefined ? null : String(extra.answers),
+      among: extra.among === undefined || extra.among.length === 0 ? null : extra.among.join(),
     });
     if (!this.#writer.fits(record)) return false;
     void this.#writer.write(record, key);
