@@ -13,6 +13,8 @@ import { renderTally } from './src/tally.ts';
 
 /** Failing seeds that are shrunk: each takes up to some hundred runs. */
 const MAX_SHRUNK = 3;
+/** Seeds from one word of progress to the next. */
+const PROGRESS_EVERY = 500;
 
 const options = readSimulateOptions(process.argv.slice(2));
 if (typeof options === 'string') {
@@ -28,6 +30,8 @@ try {
     Array.from({ length: options.seeds }, (_, index) => options.from + index),
     (report) => {
       reports.push(report);
+      if (reports.length % PROGRESS_EVERY === 0)
+        process.stderr.write(`${reports.length} seeds, ${failed.length} failed\n`);
       if (report.findings.length === 0) return;
       failed.push(report);
       const { seed, faults, findings } = report;

@@ -168,8 +168,6 @@ class Judge {
     if (outcome.kind === 'error') {
       if (outcome.mayHaveRun === false && runs > 0)
         this.#find('SIM-ANSWER', `${where}: said that it did not run, but it ran ${runs} times`);
-      // Nobody holds the id of a member of a batch that retention took: its client hears that the stream is over.
-      if (outcome.code === 'NO_ANSWER' && this.#mayBeBeheaded(call)) return;
       if (outcome.code === 'NO_ANSWER') this.#find('SIM-ENDS', `${where}: ${outcome.json}`);
       this.#isAllowed(call, outcome.code, where);
     }
@@ -178,15 +176,6 @@ class Judge {
     // Repetitions get the first one's outcome.
     const results = new Set(call.answers.filter((answer) => !answer.includes('"error"')));
     if (results.size > 1) this.#find('SIM-ONCE', `${where}: two results: ${[...results].join(' and ')}`);
-  }
-
-  #mayBeBeheaded(call: CallRecord): boolean {
-    return (
-      this.#records.faults.includes('inbound-retention') &&
-      this.#records.exchanges.some(
-        ({ session, asks }) => session === call.session && asks.length > 1 && asks.includes(call.requestId),
-      )
-    );
   }
 
   /** Errors that the faults of the run do not explain. */

@@ -342,6 +342,7 @@ export class SimClient {
     const onEvent = (event: SseEvent): boolean => {
       if (event.hasId) cursor = event.id;
       this.#receive(session, event);
+      this.#endUnnamed(calls, event.data);
       // Clients differ: some read on to the end of the stream, some leave with the answer.
       return !isDone() || chance.happens(0.5);
     };
@@ -388,6 +389,14 @@ export class SimClient {
       } else if (fetched.status === 400) end({ kind: 'error', code: 'HTTP 400', mayHaveRun: null, json: fetched.body });
       await sleep(clock, (fetched.retryMs ?? BACKOFF_MS) * chance.between(0.8, 1.2));
     }
+  }
+
+  /** An error without an id, as the last word on the stream of these calls, is about what is still open of them. */
+  #endUnnamed(calls: readonly CallRecord[], json: string): void {
+    if (json === '') return;
+    const { id, error } = JSON.parse(json) as { id?: unknown; error?: { data?: Record<string, unknown> } };
+    if (id !== null || error?.data?.['code'] !== 'OWNER_LOST') return;
+    for (const call of calls) this.#end(call, { kind: 'error', code: 'OWNER_LOST', mayHaveRun: true, json });
   }
 
   /** Now and then a cursor from before: everything behind it comes again, the same. */
