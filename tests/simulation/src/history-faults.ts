@@ -26,7 +26,7 @@ export const HISTORY_FAULTS = {
     what: 'the oldest events are evicted, up to anywhere below the newest checkpoint',
     harm: 'history',
     strike({ world, chance, archive }) {
-      const partition = chance.below(world.plan.partitions);
+      const partition = chance.below(world.store.description.partitions);
       const ref = { topic: 'events', partition } as const;
       archive();
       const { start, end } = world.store.partition(ref).bounds();
@@ -44,7 +44,7 @@ export const HISTORY_FAULTS = {
     strike({ world, chance, clock, archive, workers }) {
       if (!chance.happens(0.3)) return null;
       for (const { process } of workers) process()?.kill('killed');
-      const ref = { topic: 'inbound', partition: chance.below(world.plan.partitions) } as const;
+      const ref = { topic: 'inbound', partition: chance.below(world.store.description.partitions) } as const;
       const [ms, share] = [chance.between(50, 700), chance.unit()];
       clock.setTimer(ms, () => {
         // An owner alive would wait for answers of clients that are gone.
@@ -98,7 +98,7 @@ function breakHistory(
 ): string | null {
   const current = epoch();
   if (current === null || !chance.happens(0.3)) return null;
-  const partitions = Array.from({ length: world.plan.partitions }, (_, partition) => partition);
+  const partitions = Array.from({ length: world.store.description.partitions }, (_, partition) => partition);
   const did: string[] = [];
   for (const topic of topics)
     for (const partition of isPartial ? [chance.pick(partitions)] : partitions) {

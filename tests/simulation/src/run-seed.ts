@@ -73,7 +73,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     clusterId: 'simulated',
   });
   let isWindingDown = false;
-  const archive = createArchive(store, plan.partitions, store.clock.wallMs() - time.nowMs());
+  const archive = createArchive(store, store.clock.wallMs() - time.nowMs());
   const breaks: HistoryBreak[] = [];
   const struck: StruckFault[] = [];
   const world: World = {
@@ -252,7 +252,7 @@ interface Archive {
 }
 
 /** Everything that was ever in the log, also what retention and compaction took: read from the store before they strike. */
-function createArchive(store: MemoryStore, partitions: number, zeroMs: number): Archive {
+function createArchive(store: MemoryStore, zeroMs: number): Archive {
   const all = new Map<string, LogRecord[]>();
   const former = new Map<number, (readonly LogRecord[])[]>();
   const read = (topic: Topic, partition: number): LogRecord[] => {
@@ -264,9 +264,10 @@ function createArchive(store: MemoryStore, partitions: number, zeroMs: number): 
     if (from < part.bounds().end) held.push(...part.read(from, Number.MAX_SAFE_INTEGER).records);
     return held;
   };
-  const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+  // They may become more.
+  const numbers = (): number[] => Array.from({ length: store.description.partitions }, (_, partition) => partition);
   const take = (): void => {
-    for (const partition of numbers)
+    for (const partition of numbers())
       for (const topic of ['events', 'inbound', 'sessions'] as const) read(topic, partition);
     read('meta', 0);
   };
@@ -282,7 +283,7 @@ function createArchive(store: MemoryStore, partitions: number, zeroMs: number): 
       );
     },
     partitions: () =>
-      numbers.map((partition) => ({
+      numbers().map((partition) => ({
         partition,
         events: read('events', partition),
         formerEvents: former.get(partition) ?? [],
