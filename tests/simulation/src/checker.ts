@@ -44,7 +44,7 @@ export function check(records: RunRecords): readonly Finding[] {
   judge.linear();
   for (const { session, gateway, status } of records.gone)
     if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
-  const isEvicting = records.faults.includes('retention') || records.faults.includes('inbound-retention');
+  const isEvicting = evictsEvents(records) || records.faults.includes('inbound-retention');
   const isBroken = (records.breaks ?? []).length > 0;
   for (const bug of records.bugs) {
     // That retention was faster than a worker that stood still is told loudly, and rightly so; a broken history as well.
@@ -54,6 +54,10 @@ export function check(records: RunRecords): readonly Finding[] {
     if (!isDue) find('SIM-NO-BUGS', bug);
   }
   return findings;
+}
+
+function evictsEvents({ faults }: RunRecords): boolean {
+  return faults.includes('retention') || faults.includes('retention-of-checkpoint');
 }
 
 /** How what was forged is refused, while the session lives. */
@@ -197,7 +201,7 @@ class Judge {
     switch (code) {
       case 'OWNER_LOST':
         // A repetition may come when what the first one was told is no longer held.
-        return this.#harms.has('owner') || isAppend || this.#isBroken || faults.includes('retention');
+        return this.#harms.has('owner') || isAppend || this.#isBroken || evictsEvents(this.#records);
       case 'SERVER_FAILED':
         return faults.includes('instance-failure') || isOver;
       case 'SESSION_ENDED':
@@ -205,7 +209,7 @@ class Judge {
         return isOver;
       case 'GAP':
       case 'gap':
-        return faults.includes('retention');
+        return evictsEvents(this.#records);
       case 'EPOCH_MISMATCH':
       case 'epoch-mismatch':
         return faults.includes('epoch-rotation') || this.#isBroken;
@@ -379,7 +383,8 @@ class Judge {
         if (partition.endedKeys.has(request.key) || session?.endedAt != null) continue;
         // Nobody could serve it any more: that its client was told is seen by its call.
         const heldFrom = this.#records.partitions[partition.partition]?.inboundHeldFrom ?? 0;
-        if (offset < heldFrom && this.#records.faults.includes('inbound-retention')) continue;
+        if (offset < heldFrom && (this.#records.faults.includes('inbound-retention') || evictsEvents(this.#records)))
+          continue;
         if (stream?.ended !== true) this.#find('SIM-ENDS', `${where}: has no end in the log`);
       }
     }

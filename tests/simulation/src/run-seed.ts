@@ -255,6 +255,9 @@ interface Archive {
 function createArchive(store: MemoryStore, zeroMs: number): Archive {
   const all = new Map<string, LogRecord[]>();
   const former = new Map<number, (readonly LogRecord[])[]>();
+  /** What meta held before it was lost, and when that was. */
+  const lostMeta: LogRecord[] = [];
+  const metaLostMs: number[] = [];
   const read = (topic: Topic, partition: number): LogRecord[] => {
     const name = `${topic}/${partition}`;
     const held = all.get(name) ?? [];
@@ -277,6 +280,10 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
       take();
       const held = read(topic, partition);
       if (topic === 'events') former.set(partition, [...(former.get(partition) ?? []), held]);
+      if (topic === 'meta') {
+        lostMeta.push(...held.filter(({ offset }) => offset >= at));
+        metaLostMs.push(store.clock.wallMs());
+      }
       all.set(
         `${topic}/${partition}`,
         held.filter(({ offset }) => offset < at),
@@ -294,10 +301,17 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
     epochs() {
       let epoch: string | null = null;
       const epochs: { token: string; atMs: number }[] = [];
-      for (const record of read('meta', 0)) {
+      let sinceMs = Number.NEGATIVE_INFINITY;
+      const records = [...lostMeta, ...read('meta', 0)].sort((a, b) => a.timestampMs - b.timestampMs);
+      for (const record of records) {
         const candidate = readEpochRecord(record);
-        if (candidate === null || candidate.previous !== epoch) continue;
+        if (candidate === null || epochs.some(({ token }) => token === candidate.token)) continue;
+        // Whoever starts where meta is lost knows of no epoch before its own.
+        const isFirst =
+          candidate.previous === null && metaLostMs.some((ms) => ms >= sinceMs && ms <= record.timestampMs);
+        if (candidate.previous !== epoch && !isFirst) continue;
         epoch = candidate.token;
+        sinceMs = record.timestampMs;
         epochs.push({ token: epoch, atMs: record.timestampMs - zeroMs });
       }
       return epochs;
