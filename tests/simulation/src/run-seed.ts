@@ -255,9 +255,8 @@ interface Archive {
 function createArchive(store: MemoryStore, zeroMs: number): Archive {
   const all = new Map<string, LogRecord[]>();
   const former = new Map<number, (readonly LogRecord[])[]>();
-  /** What meta held before it was lost, and when that was. */
-  const lostMeta: LogRecord[] = [];
-  const metaLostMs: number[] = [];
+  /** What meta held each time that it was lost. */
+  const lostMeta: (readonly LogRecord[])[] = [];
   const read = (topic: Topic, partition: number): LogRecord[] => {
     const name = `${topic}/${partition}`;
     const held = all.get(name) ?? [];
@@ -280,10 +279,7 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
       take();
       const held = read(topic, partition);
       if (topic === 'events') former.set(partition, [...(former.get(partition) ?? []), held]);
-      if (topic === 'meta') {
-        lostMeta.push(...held.filter(({ offset }) => offset >= at));
-        metaLostMs.push(store.clock.wallMs());
-      }
+      if (topic === 'meta') lostMeta.push(held);
       all.set(
         `${topic}/${partition}`,
         held.filter(({ offset }) => offset < at),
@@ -299,20 +295,16 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
         sessions: read('sessions', partition),
       })),
     epochs() {
-      let epoch: string | null = null;
       const epochs: { token: string; atMs: number }[] = [];
-      let sinceMs = Number.NEGATIVE_INFINITY;
-      const records = [...lostMeta, ...read('meta', 0)].sort((a, b) => a.timestampMs - b.timestampMs);
-      for (const record of records) {
-        const candidate = readEpochRecord(record);
-        if (candidate === null || epochs.some(({ token }) => token === candidate.token)) continue;
-        // Whoever starts where meta is lost knows of no epoch before its own.
-        const isFirst =
-          candidate.previous === null && metaLostMs.some((ms) => ms >= sinceMs && ms <= record.timestampMs);
-        if (candidate.previous !== epoch && !isFirst) continue;
-        epoch = candidate.token;
-        sinceMs = record.timestampMs;
-        epochs.push({ token: epoch, atMs: record.timestampMs - zeroMs });
+      // Where meta is made anew there is no epoch that the next one could follow.
+      for (const held of [...lostMeta, read('meta', 0)]) {
+        let epoch: string | null = null;
+        for (const record of held) {
+          const candidate = readEpochRecord(record);
+          if (candidate === null || candidate.previous !== epoch) continue;
+          epoch = candidate.token;
+          epochs.push({ token: epoch, atMs: record.timestampMs - zeroMs });
+        }
       }
       return epochs;
     },
