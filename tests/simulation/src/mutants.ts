@@ -409,8 +409,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'services/gateway/src/served-partitions.ts',
-        from: 'return partition < this.#count;',
-        to: 'return partition < this.#options.log.description.partitions;',
+        from: 'await directory.syncPartition(this.#count, this.#stop.signal);',
+        to: 'void directory.syncPartition(this.#count, this.#stop.signal).catch(() => undefined);',
       },
     ],
   },
