@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { formatBatchIds, formatTarget, makeRecord, readEventRecord, readInboundRecord, streamOfRequest } from './event-record.ts';
+import {
+  formatBatchIds,
+  formatTarget,
+  makeRecord,
+  readEventRecord,
+  readInboundRecord,
+  streamOfRequest,
+} from './event-record.ts';
 import { decodeText, encodeText } from './record.ts';
 import type { LogRecord } from './record.ts';
 import { requestStream, standaloneStream } from './stream-label.ts';
