@@ -1,36 +1,43 @@
-/** `npm run test:deep`: everything, with DEEP=1; writes docs/reference/deep-results/<date>.md, which is committed. */
+/**
+ * `npm run test:deep [-- --only <part>,…]`: everything, with DEEP=1; writes docs/reference/deep-results/<date>.md, which
+ * is committed. Parts that did not run now stay on the page of the day as they were, each with its commit.
+ */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
-import { prepareContainers } from './containers.ts';
-import { renderDeepResult } from './deep-result.ts';
-import { laneParts, runParts } from './parts.ts';
+import { format } from 'prettier';
+import { mergeParts, readDeepParts, renderDeepResult } from './deep-result.ts';
+import { laneParts } from './parts.ts';
 import { ROOT } from './run-command.ts';
-import { addUp, exitCodeOf, formatParts, formatTally } from './tally.ts';
+import { runLane } from './run-lane.ts';
 
-/** The commit that was tested, and whether anything else was changed. */
+/** The commit that is tested, and whether anything else was changed. */
 function describeCommit(): string {
   const git = (...args: string[]): string => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
   try {
-    return git('rev-parse', 'HEAD') + (git('status', '--porcelain') === '' ? '' : ' with uncommitted changes');
+    return git('rev-parse', '--short=10', 'HEAD') + (git('status', '--porcelain') === '' ? '' : ' and changes');
   } catch {
-    return 'unknown (no git repository)';
+    return 'unknown';
   }
 }
 
 const date = new Date().toISOString().slice(0, 10);
 const commit = describeCommit();
-const containers = await prepareContainers(['KAFKA_IMAGE', 'NODE_IMAGE', 'HAPROXY_IMAGE']);
-const environment = { DEEP: '1', ...containers.environment };
-const parts = await runParts(laneParts(true), { partDeadlineMs: 3 * 60 * 60_000, environment });
-await containers.stop();
-const results = [...containers.results, ...parts];
 const file = path.join(ROOT, 'docs', 'reference', 'deep-results', `${date}.md`);
-mkdirSync(path.dirname(file), { recursive: true });
-const machine = { cores: availableParallelism(), memoryBytes: totalmem(), node: process.version };
-writeFileSync(file, renderDeepResult({ date, commit, machine, results }));
-process.stdout.write(`\nwritten: ${path.relative(ROOT, file)}\n`);
-process.stdout.write(`\n${formatParts(results)}\n\n${formatTally(addUp(results))}\n`);
-process.exitCode = exitCodeOf(results);
+
+await runLane(laneParts(true), {
+  images: ['KAFKA_IMAGE', 'NODE_IMAGE', 'HAPROXY_IMAGE'],
+  partDeadlineMs: 3 * 60 * 60_000,
+  environment: { DEEP: '1' },
+  async onResults(results) {
+    const before = existsSync(file) ? readDeepParts(readFileSync(file, 'utf8')) : [];
+    const now = results.map((result) => ({ ...result, commit }));
+    const machine = { cores: availableParallelism(), memoryBytes: totalmem(), node: process.version };
+    const page = renderDeepResult({ date, machine, parts: mergeParts(before, now) });
+    mkdirSync(path.dirname(file), { recursive: true });
+    writeFileSync(file, await format(page, { parser: 'markdown' }));
+    process.stdout.write(`\nwritten: ${path.relative(ROOT, file)}\n`);
+  },
+});

@@ -1,5 +1,7 @@
+import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
-import { renderDeepResult } from './deep-result.ts';
+import { chooseParts } from './choose-parts.ts';
+import { mergeParts, readDeepParts, renderDeepResult } from './deep-result.ts';
 import { runCommand } from './run-command.ts';
 import { addUp, exitCodeOf, formatParts, formatTally } from './tally.ts';
 import { readVitestReport } from './vitest-report.ts';
@@ -84,21 +86,43 @@ describe('runCommand', () => {
   });
 });
 
-describe('renderDeepResult', () => {
-  it('[CLI-LANE] the result file names date, commit, machine, and each part with minutes and counts', () => {
-    const text = renderDeepResult({
-      date: '2026-01-31',
-      commit: 'abc',
-      machine: { cores: 2, memoryBytes: 8 * 1024 ** 3, node: 'v24.0.0' },
-      results: [
-        { name: 'check', ms: 60_000, passed: 6, failed: 0, skipped: 0 },
-        { name: 'e2e', ms: 120_000, passed: 10, failed: 1, skipped: 2, note: 'why' },
-      ],
-    });
+describe('the page of a deep lane', () => {
+  const machine = { cores: 2, memoryBytes: 8 * 1024 ** 3, node: 'v24.0.0' };
+  const parts = [
+    { name: 'check', commit: 'abc', ms: 60_000, passed: 6, failed: 0, skipped: 0 },
+    { name: 'e2e', commit: 'abc and changes', ms: 120_000, passed: 10, failed: 1, skipped: 2, note: 'why' },
+  ];
+
+  it('[CLI-LANE] names date, machine, and each part with its commit, minutes and counts', () => {
+    const text = renderDeepResult({ date: '2026-01-31', machine, parts });
     expect(text).toContain('# Deep lane, 2026-01-31\n');
-    expect(text).toContain('- Commit: abc\n');
     expect(text).toContain('- Machine: 2 cores, 8.0 GiB memory, Node v24.0.0\n');
     expect(text).toContain('- Result: 16 passed, 1 failed, 2 skipped, in 3.0 minutes\n');
-    expect(text).toContain('| e2e | 2.0 | 10 | 1 | 2 | why |\n');
+    expect(text).toContain('| e2e | abc and changes | 2.0 | 10 | 1 | 2 | why |\n');
+  });
+
+  it('[CLI-LANE] keeps the parts that did not run this time, in their form after prettier as well', async () => {
+    const page = await format(renderDeepResult({ date: '2026-01-31', machine, parts }), { parser: 'markdown' });
+    expect(readDeepParts(page)).toEqual(parts);
+    const [check, e2e] = parts;
+    const again = { name: 'e2e', commit: 'def', ms: 1, passed: 11, failed: 0, skipped: 0 };
+    const unit = { name: 'unit', commit: 'def', ms: 1, passed: 5, failed: 0, skipped: 0 };
+    expect(mergeParts(readDeepParts(page), [again, unit])).toEqual([check, again, unit]);
+    expect(readDeepParts('# Another page\n\n| a | b |\n')).toEqual([]);
+    expect(e2e?.failed).toBe(1);
+  });
+});
+
+describe('chooseParts', () => {
+  const parts = [{ name: 'check' }, { name: 'unit' }, { name: 'e2e' }];
+
+  it('[CLI-LANE] all without --only, else those that are named, in the order of the lane', () => {
+    expect(chooseParts(parts, [])).toEqual(parts);
+    expect(chooseParts(parts, ['--only', 'e2e,check'])).toEqual([{ name: 'check' }, { name: 'e2e' }]);
+  });
+
+  it('[CLI-LANE] what is no part or no option is refused with the parts there are', () => {
+    for (const args of [['--only', 'units'], ['--fast'], ['unit'], ['--only']])
+      expect(() => chooseParts(parts, args)).toThrow(/Parts: check, unit, e2e/);
   });
 });

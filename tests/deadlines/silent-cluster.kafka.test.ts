@@ -35,7 +35,7 @@ describe.skipIf((inject('kafka') as unknown) === null || process.env['KAFKA_BROK
         const running = await client.callTool(serve.url, 'countdown', { from: 100, intervalMs: 100 });
         await running.until('progress', ({ data }) => data.includes('notifications/progress'));
 
-        broker.proxy.setMode('swallow-both');
+        broker.proxy.swallow('both');
         let startedMs = performance.now();
         const refused = await within('the refusal', client.callTool(serve.url, 'countdown', { from: 1 }));
         expect(performance.now() - startedMs).toBeLessThan(APPEND_MS + SLACK_MS);

@@ -48,6 +48,15 @@ describe('a log that answers in time', () => {
     const { time, clock, silent, ended } = setUp();
     const log = answerWithin(silent, clock);
     expect(await ended(() => log.append(EVENTS, []))).toEqual(['APPEND_UNKNOWN', 30_000]);
+    // Workers may wait for acks for longer than that: then it does not cut them short.
+    expect(await ended(() => answerWithin({ ...silent }, clock, 120_000).append(EVENTS, []))).toEqual([
+      'APPEND_UNKNOWN',
+      130_000,
+    ]);
+    expect(await ended(() => answerWithin({ ...silent }, clock, 5000).append(EVENTS, []))).toEqual([
+      'APPEND_UNKNOWN',
+      30_000,
+    ]);
     expect(await ended(() => log.read(EVENTS, 0))).toEqual(['LOG_UNAVAILABLE', 30_000]);
     expect(await ended(() => log.read(EVENTS, 0, { waitMs: 5000 }))).toEqual(['LOG_UNAVAILABLE', 35_000]);
     expect(await ended(() => log.bounds(EVENTS))).toEqual(['LOG_UNAVAILABLE', 30_000]);

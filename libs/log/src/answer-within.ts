@@ -11,17 +11,22 @@ import type { Log, Membership } from './port.ts';
 
 /** Longer than the deadlines of every driver, and shorter than what clients commonly wait for an answer (60 s). */
 export const LOG_ANSWER_MS = 30_000;
+/** So that whoever waits for an ack by a deadline of its own gives up first. */
+const AFTER_APPEND_MS = 10_000;
 
 /** So that a log that passes through several hands waits once. */
 const inTime = new WeakSet<Log>();
 
 /**
- * `log` with a deadline for every operation: an append rejects with `APPEND_UNKNOWN` when `ms` have passed, anything else
- * with `LOG_UNAVAILABLE`, a read `ms` after its own wait, and with `ABORTED` as soon as its signal fires. What comes later
- * is dropped; a membership that comes later is left.
+ * `log` with a deadline for every operation: an append rejects with `APPEND_UNKNOWN` after 30 s, anything else with
+ * `LOG_UNAVAILABLE`, a read 30 s after its own wait, and with `ABORTED` as soon as its signal fires. What comes later is
+ * dropped; a membership that comes later is left.
+ * @param appendTimeoutMs how long acks are waited for elsewhere: an append has 10 s more than that, if it is more than 30 s.
  */
-export function answerWithin(log: Log, clock: Clock, ms = LOG_ANSWER_MS): Log {
+export function answerWithin(log: Log, clock: Clock, appendTimeoutMs = 0): Log {
   if (inTime.has(log)) return log;
+  const ms = LOG_ANSWER_MS;
+  const appendMs = Math.max(ms, appendTimeoutMs + AFTER_APPEND_MS);
   const within = <T>(what: string, work: Promise<T>): Promise<T> => settleWithin(clock, ms, what, work);
   const bounded: Log = {
     // Partitions may be added while it lives.
@@ -30,7 +35,7 @@ export function answerWithin(log: Log, clock: Clock, ms = LOG_ANSWER_MS): Log {
     },
     describe: () => within('describe', log.describe()),
     onGrown: (listener) => log.onGrown(listener),
-    append: (to, records) => ackWithin(clock, ms, log.append(to, records)),
+    append: (to, records) => ackWithin(clock, appendMs, log.append(to, records)),
     async read(from, position, options = {}) {
       const limit = deadline(clock, (options.waitMs ?? 0) + ms, options.signal);
       try {

@@ -110,6 +110,25 @@ describe('startFaultLink', () => {
     await waitUntil('what was held at the beginning', () => accepted[1]?.got === 'z');
   });
 
+  it('[FLT-PROXY] after the messages that it was told nothing passes either way, however they are cut into chunks; healing resets what lost bytes', async () => {
+    const frame = (text: string): string => `\0\0\0${String.fromCharCode(text.length)}${text}`;
+    const both = await pair();
+    proxy.stopAfter(3);
+    for (const byte of frame('one')) both.client.socket.write(byte);
+    await waitUntil('the first', () => both.peer.got === frame('one'));
+    both.peer.socket.write(frame('two'));
+    await waitUntil('the second', () => both.client.got === frame('two'));
+    both.client.socket.write(frame('three') + frame('four'));
+    await waitUntil('the third', () => proxy.messages === 3);
+    await waitUntil('what passed', () => both.peer.got === frame('one') + frame('three'));
+    const late = await pair();
+    late.client.socket.write(frame('five'));
+    both.peer.socket.end();
+    expect([both.client.closed, late.peer.got, proxy.messages]).toEqual(['no', '', 3]);
+    await proxy.heal();
+    await waitUntil('the reset', () => both.client.closed === 'reset');
+  });
+
   it('[FLT-PROXY] refused, what is open goes on and what is new is refused until it is healed', async () => {
     const both = await pair();
     await proxy.refuse();

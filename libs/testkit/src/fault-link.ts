@@ -1,11 +1,13 @@
 /**
  * A TCP link between two parties of a test that heals, and what a bad network does to them until then: bytes that vanish
- * in one direction or both while the sockets stay open, bytes that come late, connections that are refused or reset.
- * (`processes/tcp-proxy.ts` cuts after a number of messages, and for good.)
+ * in one direction or both while the sockets stay open, bytes that come late, connections that are refused or reset, and
+ * silence after a number of messages.
  */
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Server, Socket } from 'node:net';
 import { LOOPBACK } from './free-port.ts';
+import { createMessageGate } from './message-gate.ts';
+import type { MessageGate } from './message-gate.ts';
 
 /** Whose bytes do not arrive: those to the server, those to the client, or all. */
 export type CutDirection = 'to-server' | 'to-client' | 'both';
@@ -27,11 +29,18 @@ export interface FaultLink {
   swallow(direction: CutDirection): void;
   /** The same, but what the systems can buffer waits, and arrives after `heal`: late, whole and in order. */
   hold(direction: CutDirection): void;
+  /**
+   * Counts length-framed messages of both directions from here on, and swallows both after so many, until it is called
+   * again; `null`: no more.
+   */
+  stopAfter(messages: number | null): void;
+  /** Messages that passed since {@link stopAfter} was called. */
+  readonly messages: number;
   /** Nothing listens any more; connections that are open go on. */
   refuse(): Promise<void>;
   /** Resets every connection that is open, once. */
   reset(): void;
-  /** Ends `swallow`, `hold` and `refuse`. */
+  /** Ends `swallow`, `hold` and `refuse`, and silence after a number of messages. */
   heal(): Promise<void>;
   /** Resets what is open and listens no more. Idempotent. */
   stop(): Promise<void>;
@@ -55,12 +64,14 @@ class Pair {
   readonly #client: Socket;
   readonly #server: Socket;
   readonly #fateOf: FateOf;
+  readonly #gate: MessageGate;
   #isTorn = false;
 
-  constructor(client: Socket, server: Socket, fateOf: FateOf, onClosed: () => void) {
+  constructor(client: Socket, server: Socket, fateOf: FateOf, gate: MessageGate, onClosed: () => void) {
     this.#client = client;
     this.#server = server;
     this.#fateOf = fateOf;
+    this.#gate = gate;
     this.#join(client, server, 'to-server', onClosed);
     this.#join(server, client, 'to-client', onClosed);
   }
@@ -89,22 +100,25 @@ class Pair {
 
   #join(from: Socket, to: Socket, direction: Way, onClosed: () => void): void {
     from.setNoDelay(true);
+    const pass = this.#gate.way();
+    const isOpen = (): boolean => this.#fateOf(direction) === 'pass' && !this.#gate.isShut();
     from.on('data', (bytes: Buffer) => {
       const fate = this.#fateOf(direction);
-      if (fate === 'swallow') this.#isTorn = true;
+      const passing = fate === 'swallow' ? bytes.subarray(0, 0) : pass(bytes);
+      if (passing.length < bytes.length) this.#isTorn = true;
       // What was read before the hold began is on its way already.
-      else if (!to.destroyed && !to.write(bytes) && fate === 'pass') from.pause();
+      if (passing.length > 0 && !to.destroyed && !to.write(passing) && fate === 'pass') from.pause();
     });
     to.on('drain', () => {
       if (this.#fateOf(direction) !== 'hold') from.resume();
     });
     from.on('end', () => {
-      if (this.#fateOf(direction) === 'pass') to.end();
+      if (isOpen()) to.end();
       else this.#isTorn = true;
     });
     from.on('error', () => undefined);
     from.on('close', () => {
-      if (this.#fateOf(direction) === 'pass') to.destroy();
+      if (isOpen()) to.destroy();
       else this.#isTorn = true;
       if (this.#client.destroyed && this.#server.destroyed) onClosed();
     });
@@ -114,6 +128,7 @@ class Pair {
 export async function startFaultLink(options: FaultLinkOptions): Promise<FaultLink> {
   const { target, maxConnections = 2000 } = options;
   const pairs = new Set<Pair>();
+  const gate = createMessageGate();
   const fates: Record<Way, Fate> = { 'to-server': 'pass', 'to-client': 'pass' };
   const cut = (direction: CutDirection, fate: Fate): void => {
     for (const each of ['to-server', 'to-client'] as const)
@@ -130,6 +145,7 @@ export async function startFaultLink(options: FaultLinkOptions): Promise<FaultLi
       client,
       server,
       (direction) => fates[direction],
+      gate,
       () => pairs.delete(pair),
     );
     pairs.add(pair);
@@ -160,9 +176,16 @@ export async function startFaultLink(options: FaultLinkOptions): Promise<FaultLi
     hold(direction) {
       cut(direction, 'hold');
     },
+    stopAfter(messages) {
+      gate.stopAfter(messages);
+    },
+    get messages() {
+      return gate.passed();
+    },
     refuse: close,
     reset,
     async heal() {
+      gate.stopAfter(null);
       cut('both', 'pass');
       if (server === null && !isStopped) server = await listen(accept, port);
     },

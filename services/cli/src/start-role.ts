@@ -122,7 +122,8 @@ async function startAll(
 ): Promise<Running> {
   const { clock, random } = parts;
   const { logger, metrics } = telemetry;
-  const log = answerWithin(await parts.openLog(settings.log, { role, logger }), clock);
+  const opened = await parts.openLog(settings.log, { role, logger });
+  const log = answerWithin(opened, clock, settings.log.appendTimeoutMs);
   stack.push(() => log.close());
   const common = { log, clock, random, metrics };
   const { retentionMs } = log.description;

@@ -44,7 +44,7 @@ const SWEEP_MS = 60_000;
 
 /** Reads `sessions` and `meta` to their ends, makes the epoch if there is none, and is ready. Rejects if the log does not answer within 30 s. */
 export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps): Promise<GatewayCore> {
-  const deps = { ...given, log: answerWithin(given.log, given.clock) };
+  const deps = { ...given, log: answerWithin(given.log, given.clock, config.appendTimeoutMs) };
   const { log, clock, logger, metrics } = deps;
   const { onError, onAnswer } = new ReadOutages({
     clock,

@@ -40,7 +40,7 @@ const FIRST_ASSIGNMENT_MS = 1000;
 /** Resolves when it owns what it was assigned first, after 15 s at the latest (a predecessor may still be alive), or has nothing to own. Rejects if the log does not answer. */
 export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): Promise<Worker> {
   const { clock, random, logger, metrics, hosts } = deps;
-  const log = answerWithin(deps.log, clock);
+  const log = answerWithin(deps.log, clock, config.appendTimeoutMs);
   const worker = `w-${toBase64Url(random.bytes(9))}`;
   const outages = new ReadOutages({ clock, logger: logger.child({ worker }) });
   const meta = new Meta({ log, clock, onError: outages.onError, onAnswer: outages.onAnswer });

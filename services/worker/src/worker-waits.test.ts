@@ -1,7 +1,9 @@
 /** Hosts that hang: what a client hears of it, and when. Log and host in every place: tests/deadlines. */
 import { describe, expect, it } from 'vitest';
+import { sleep } from '@throughline/log';
 import { hostWithin, HOST_MS } from './consume/host-deadlines.ts';
 import { createVirtualTime } from '@throughline/testkit';
+import { textOf } from './testing/messages.ts';
 import { openBench } from './testing/worker-bench.ts';
 
 const initialize = {
@@ -47,5 +49,30 @@ describe('a server that does not answer', () => {
     expect(late).toEqual(['instance']);
     expect(await time.run(hostWithin(clock, 30_000, 'start', Promise.resolve('there')))).toBe('there');
     expect(time.pending()).toBe(0);
+  });
+
+  it('[WAIT-LOG] [BRK-OUTAGE] a worker that waits for acks for longer than 30 s keeps its claim, and its call, as long as it waits', async () => {
+    const bench = await openBench(5);
+    const clock = bench.time.clock('outage');
+    let outUntilMs = 0;
+    const { worker } = await bench.start({
+      config: { heartbeatMs: 100, deadAfterMs: 100_000, checkpointMs: 500, appendTimeoutMs: 120_000 },
+      wrap: (log) => ({
+        ...log,
+        async append(to, records) {
+          if (to.topic === 'events') await sleep(clock, Math.max(0, outUntilMs - clock.monoMs()));
+          return await log.append(to, records);
+        },
+      }),
+    });
+    await bench.open('k');
+    const claims = (): number => bench.accepted().filter(({ body }) => body.type === 'claimed').length;
+    const before = claims();
+    const at = await bench.call('k', 1, 'effect', { ms: 1000, token: 't' });
+    await bench.until(() => bench.runs.length === 1);
+    outUntilMs = clock.monoMs() + 80_000;
+    expect(textOf((await bench.ended(at)).messages[0])).toBe('effect t');
+    expect([claims(), worker.owned()]).toEqual([before, [0]]);
+    await bench.dispose();
   });
 });

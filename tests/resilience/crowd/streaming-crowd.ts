@@ -31,6 +31,8 @@ export interface StreamingCrowd {
 }
 
 const SAMPLE_MS = 20;
+/** Of this process: calls of one crowd are not those of the next on the same server. */
+let crowds = 0;
 
 /** @param runsFile where the server leaves a line a run. */
 export async function startStreamingCrowd(
@@ -38,8 +40,12 @@ export async function startStreamingCrowd(
   options: StreamingOptions,
   runsFile: string,
 ): Promise<StreamingCrowd> {
+  const crowdNumber = ++crowds;
   const book: Book = { counts: noCounts(), findings: [], ends: [] };
-  const clients = Array.from({ length: count }, (_, index) => new StreamingClient(`c${index}`, options, book));
+  const clients = Array.from(
+    { length: count },
+    (_, index) => new StreamingClient(`${crowdNumber}c${index}`, options, book),
+  );
   const working = clients.map((client) => client.work());
   const runs = (): string[] => (existsSync(runsFile) ? readFileSync(runsFile, 'utf8').split('\n').slice(0, -1) : []);
   const crowd: StreamingCrowd = {

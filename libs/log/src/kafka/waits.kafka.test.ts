@@ -101,10 +101,10 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
           appendTimeoutMs: 10_000,
         }),
       );
-      if (log === null) return { faults, appends, longest, frames: broker.proxy.frames() };
+      if (log === null) return { faults, appends, longest, frames: broker.proxy.messages };
       await useLog(log, name, step);
       await step('close', () => log.close());
-      return { faults, appends, longest, frames: broker.proxy.frames() };
+      return { faults, appends, longest, frames: broker.proxy.messages };
     };
 
     const useLog = async (

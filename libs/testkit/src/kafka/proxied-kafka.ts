@@ -1,7 +1,7 @@
 /** A broker of our own that clients reach through a proxy: the proxy's address is the one that it advertises. */
+import { startFaultLink } from '../fault-link.ts';
+import type { FaultLink } from '../fault-link.ts';
 import { findFreePort, LOOPBACK } from '../free-port.ts';
-import { startTcpProxy } from '../processes/tcp-proxy.ts';
-import type { TcpProxy } from '../processes/tcp-proxy.ts';
 import { TEST_BROKER } from './find-kafka.ts';
 import { startLocalKafka } from './local-kafka.ts';
 import type { LocalKafka } from './local-kafka.ts';
@@ -9,7 +9,7 @@ import type { LocalKafka } from './local-kafka.ts';
 export interface ProxiedKafka {
   /** Its plain listener, `brokers`, does not go through the proxy. */
   readonly kafka: LocalKafka;
-  readonly proxy: TcpProxy;
+  readonly proxy: FaultLink;
   /** `host:port` of the proxy. */
   readonly address: string;
   stop(): Promise<void>;
@@ -23,8 +23,8 @@ export async function startProxiedKafka(
     readonly overrides?: Readonly<Record<string, string>>;
   } = {},
 ): Promise<ProxiedKafka> {
-  const target = { host: LOOPBACK, port: 0 };
-  const proxy = await startTcpProxy({ target });
+  let listening = 0;
+  const proxy = await startFaultLink({ target: () => ({ host: LOOPBACK, port: listening }) });
   const address = `${LOOPBACK}:${proxy.port}`;
   try {
     const port = await findFreePort();
@@ -37,18 +37,18 @@ export async function startProxiedKafka(
         ...options.overrides,
       },
     });
-    target.port = Number(kafka.listener('PROXIED')[0]?.split(':')[1]);
+    listening = Number(kafka.listener('PROXIED')[0]?.split(':')[1]);
     return {
       kafka,
       proxy,
       address,
       async stop() {
-        await proxy[Symbol.asyncDispose]();
+        await proxy.stop();
         await kafka.stop();
       },
     };
   } catch (error) {
-    await proxy[Symbol.asyncDispose]();
+    await proxy.stop();
     throw error;
   }
 }
