@@ -423,7 +423,9 @@ class Judge {
   /** How often a worker left the partition of this session in order: what that cuts short is run again, and not counted. */
   #releases(session: string | undefined): number {
     const [epoch, partition] = (session ?? '').split('.');
-    return this.#partitions.get(`${epoch}/${partition}`)?.at(-1)?.releases ?? 0;
+    // What was released before a break stands in the history before it.
+    const histories = this.#partitions.get(`${epoch}/${partition}`) ?? [];
+    return Math.max(0, ...histories.map(({ releases }) => releases));
   }
 
   /** A session goes only for a reason. */
