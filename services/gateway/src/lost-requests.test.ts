@@ -1,7 +1,7 @@
 /** Requests that no worker served while the log held them. */
 import { LogError } from '@throughline/log';
 import { EVENT_TYPE, formatCheckpoint, makeRecord } from '@throughline/protocol';
-import type { LostRequests } from '@throughline/protocol';
+import type { LostRequests, StreamLabel } from '@throughline/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from './testing/backend.ts';
 import { call, createRig } from './testing/core-rig.ts';
@@ -127,6 +127,21 @@ describe('a batch of which retention took the first members', () => {
     rig.backend.log.controls.evictBefore({ topic: 'inbound', partition: 0 }, before);
   };
 
+  /** Two requests of which the first is lost, and the cursor of a client that was cut off before that. */
+  async function beheaded(): Promise<{ old: string; at: number; stream: StreamLabel; cursor: string }> {
+    const old = await rig.open(peer, '2025-03-26');
+    const exchange = await peer.post(old, [call(1), call(2)], { headers });
+    const at = await newestRequest();
+    const stream = { kind: 'request', at: at - 1 } as const;
+    await rig.backend.say(old, stream, progress(1));
+    await rig.time.settle();
+    const cursor = lastIdOf(exchange.sink.text);
+    exchange.abort();
+    evictInbound(at);
+    await checkpoint({ from: at - 1, to: at, since: await eventsEnd() });
+    return { old, at, stream, cursor };
+  }
+
   it('[GW-BATCH-IDS] each member names the ids of all, unless they are too long', async () => {
     const old = await rig.open(peer, '2025-03-26');
     const names = [{ jsonrpc: '2.0', method: 'notifications/x' }, call('a'), call(2)];
@@ -155,16 +170,7 @@ describe('a batch of which retention took the first members', () => {
   });
 
   it('[GW-LOST-BATCH] a connection that resumes it waits for the others, and is told of them if they are lost as well', async () => {
-    const old = await rig.open(peer, '2025-03-26');
-    const exchange = await peer.post(old, [call(1), call(2)], { headers });
-    const at = await newestRequest();
-    const stream = { kind: 'request', at: at - 1 } as const;
-    await rig.backend.say(old, stream, progress(1));
-    await rig.time.settle();
-    const cursor = lastIdOf(exchange.sink.text);
-    exchange.abort();
-    evictInbound(at);
-    await checkpoint({ from: at - 1, to: at, since: await eventsEnd() });
+    const { old, at, stream, cursor } = await beheaded();
     const resumed = await (await rig.gateway({ keepAliveMs: 15_000 })).get(old, cursor, { headers });
     await rig.time.advance(60_000);
     expect(await isOver(resumed)).toBe(false);
@@ -179,16 +185,7 @@ describe('a batch of which retention took the first members', () => {
   });
 
   it('[GW-LOST-BATCH] a connection that could not read what waits does not take it all for lost', async () => {
-    const old = await rig.open(peer, '2025-03-26');
-    const exchange = await peer.post(old, [call(1), call(2)], { headers });
-    const at = await newestRequest();
-    const stream = { kind: 'request', at: at - 1 } as const;
-    await rig.backend.say(old, stream, progress(1));
-    await rig.time.settle();
-    const cursor = lastIdOf(exchange.sink.text);
-    exchange.abort();
-    evictInbound(at);
-    await checkpoint({ from: at - 1, to: at, since: await eventsEnd() });
+    const { old, at, cursor } = await beheaded();
     let fails = true;
     const other = await rig.gateway({ keepAliveMs: 15_000 }, (log) => ({
       ...log,

@@ -433,7 +433,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'libs/log/src/answer-within.ts',
-        from: 'append: (to, records) => ackWithin(clock, ms, log.append(to, records)),',
+        from: 'append: (to, records) => ackWithin(clock, appendMs, log.append(to, records)),',
         to: 'append: (to, records) => log.append(to, records),',
       },
     ],
