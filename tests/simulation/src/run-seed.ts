@@ -21,7 +21,7 @@ import type { PlanOptions } from './draw-plan.ts';
 import type { Plan } from './plan.ts';
 import type { HistoryBreak, RunRecords, StruckFault } from './records-of-run.ts';
 import { SimClient } from './sim-client.ts';
-import type { SimClientOptions } from './sim-client.ts';
+import type { SimClientOptions } from './client-wire.ts';
 import { createTrace } from './trace.ts';
 
 export interface RunOptions extends PlanOptions {
