@@ -6,6 +6,7 @@ import { EPOCH, OTHER_EPOCH } from '../../services/gateway/src/testing/backend.t
 import { createRig, SECRET } from '../../services/gateway/src/testing/core-rig.ts';
 import { terminalEvents } from '../../services/gateway/src/terminal-events.ts';
 import { leavesStart, ToolCatalog } from '../../services/worker/src/consume/tool-catalog.ts';
+import { INBOUND, openBench } from '../../services/worker/src/testing/worker-bench.ts';
 import { createSseParser } from './src/sse-parser.ts';
 
 describe('errors that a gateway makes for a batch', () => {
@@ -78,6 +79,28 @@ describe('a gateway that lags', () => {
       expect(posted.sink.status).toBe(202);
     } finally {
       await rig.stop();
+    }
+  });
+});
+
+describe('a batch whose first request retention took before it was served', () => {
+  it('[SIM-ENDS] ends with an error for that request as well, not only with the answer to the other', async () => {
+    const bench = await openBench(1376);
+    try {
+      const first = await bench.start();
+      await bench.open('k', { version: '2025-03-26' });
+      first.crash();
+      const ask = (id: number): object => ({ jsonrpc: '2.0', id, method: 'tools/call', params: { name: 'echo' } });
+      const [at = -1] = await bench.post('k', [ask(1), ask(2)], { version: '2025-03-26' });
+      bench.store.controls.evictBefore(INBOUND, at + 1);
+      await bench.start();
+      const { messages } = await bench.ended(at);
+      expect(messages.map((message) => ('id' in message ? message.id : null)).sort()).toEqual([1, 2]);
+      expect(messages.find((message) => 'id' in message && message.id === 1)).toMatchObject({
+        error: { data: { code: 'OWNER_LOST', mayHaveRun: true } },
+      });
+    } finally {
+      await bench.dispose();
     }
   });
 });

@@ -2,7 +2,10 @@ import { describe, expect, it } from 'vitest';
 import { makePlan } from './src/draw-plan.ts';
 import type { Plan } from './src/plan.ts';
 import { runPlan } from './src/run-seed.ts';
+import { MUTANTS } from './src/mutants.ts';
+import { createSeedPool } from './src/seed-pool.ts';
 import { renderCase, shrink } from './src/shrink.ts';
+import type { Shrunk } from './src/shrink.ts';
 
 /** Broken by one kind of strike while a client calls one kind of tool: all else is noise. */
 const breaks = (plan: Plan) => {
@@ -42,6 +45,49 @@ describe('a plan that breaks a promise', () => {
     expect(shrunk?.runs).toBe(3);
     expect((await breaks(shrunk!.plan))[0]?.rule).toBe('SIM-ONCE');
   });
+
+  it('[SIM-SHRINK] ends when its time is over, and has told the smallest plan so far', async () => {
+    const plan = await noisyPlan();
+    let nowMs = 0;
+    const told: Shrunk[] = [];
+    const shrunk = await shrink(plan, {
+      maxMs: 10_000,
+      nowMs: () => (nowMs += 1000),
+      breaks,
+      onBest: (best) => told.push(best),
+    });
+    expect(shrunk?.runs).toBeLessThanOrEqual(10);
+    expect(told.length).toBeGreaterThan(0);
+    expect(told.at(-1)?.plan).toEqual(shrunk?.plan);
+  });
+
+  it(
+    '[SIM-SHRINK] of a build that is broken on purpose fails by the same rule with fewer strikes and clients',
+    { timeout: 600_000 },
+    async () => {
+      const name = 'repetitions-run';
+      const mutant = MUTANTS.find((each) => each.name === name)!;
+      const plan = makePlan(mutant.seed!, { faults: mutant.faults! });
+      const pool = createSeedPool({ jobs: 1, mutant: name });
+      try {
+        const rule = (await pool.runPlan(plan)).findings[0]?.rule;
+        const shrunk = await shrink(plan, {
+          maxRuns: 60,
+          breaks: async (each) => (await pool.runPlan(each)).findings,
+        });
+        expect(rule).toBeDefined();
+        expect(shrunk?.rule).toBe(rule);
+        expect(shrunk!.plan.strikes.length).toBeLessThan(plan.strikes.length);
+        expect(shrunk!.plan.clients.length).toBeLessThan(plan.clients.length);
+        const again = await pool.runPlan(JSON.parse(JSON.stringify(shrunk!.plan)) as Plan);
+        expect(again.findings.map(({ rule }) => rule)).toContain(rule);
+        // The product as it is keeps its promise in the same case.
+        expect((await runPlan(shrunk!.plan)).findings).toEqual([]);
+      } finally {
+        pool.stop();
+      }
+    },
+  );
 
   it('[SIM-SHRINK] is no plan that breaks nothing', async () => {
     expect(await shrink(makePlan(1), { breaks: () => Promise.resolve([]) })).toBeNull();

@@ -4,7 +4,7 @@ import { hasLogCode } from './errors.ts';
 import type { Log, PartitionRef } from './port.ts';
 
 export interface ReadRangeOptions {
-  readonly log: Log;
+  readonly log: Pick<Log, 'read'>;
   readonly of: PartitionRef;
   readonly from: Offset;
   readonly below: Offset;

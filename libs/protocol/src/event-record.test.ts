@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { formatTarget, makeRecord, readEventRecord, readInboundRecord, streamOfRequest } from './event-record.ts';
+import {
+  formatBatchIds,
+  formatTarget,
+  makeRecord,
+  readEventRecord,
+  readInboundRecord,
+  streamOfRequest,
+} from './event-record.ts';
 import { decodeText, encodeText } from './record.ts';
 import type { LogRecord } from './record.ts';
 import { requestStream, standaloneStream } from './stream-label.ts';
@@ -165,6 +172,19 @@ describe('inbound', () => {
   it('[REC-BATCH] a member whose batch would begin before the log is unreadable', () => {
     expect(streamOf(1, '2/3')).toEqual(expect.any(String));
     expect(readInboundRecord(record('k', [...message, ['batch', '7/9']], 3))).toHaveProperty('unreadable');
+  });
+
+  it('[REC-BATCH-IDS] are read by place, and anything else counts as absent', () => {
+    const idsOf = (text: string): unknown => {
+      const read = readInboundRecord(record('k', [...message, ['batch', '1/3'], ['batch-ids', text]], 9));
+      return 'unreadable' in read || read.body.type !== 'message' ? read : (read.body.batch?.ids ?? null);
+    };
+    expect(idsOf('["a",null,7]')).toEqual(['a', null, 7]);
+    for (const text of ['', '{}', '[1,2]', '[1,2,3,4]', '[1,2,{}]', '[1,2,0.5]', `["${'x'.repeat(1100)}",1,2]`])
+      expect(idsOf(text), text.slice(0, 20)).toBeNull();
+    expect(formatBatchIds(['a', null, 7])).toBe('["a",null,7]');
+    expect(formatBatchIds(['x'.repeat(1019), 1])).toBeNull();
+    expect(formatBatchIds(['x'.repeat(1018), 1])).toHaveLength(1024);
   });
 
   it('[REC-BATCH] an end of session is answered on no stream of its own but its place', () => {

@@ -16,7 +16,7 @@ import type { Offset } from './position.ts';
 import { decodeText, encodeText } from './record.ts';
 import type { LogRecord, RecordHeader, RecordInput } from './record.ts';
 import { formatStreamLabel, parseStreamLabel } from './stream-label.ts';
-import type { StreamLabel } from './stream-label.ts';
+import type { JsonRpcId, StreamLabel } from './stream-label.ts';
 
 /** A stream as records name it: a label, or the standalone stream in force. */
 export type StreamTarget = StreamLabel | typeof STANDALONE;
@@ -51,6 +51,14 @@ export interface EventRecord {
   readonly record: LogRecord;
 }
 
+/** Where a member stands in its batch. */
+export interface BatchPlace {
+  readonly index: number;
+  readonly count: number;
+  /** The ids of all members, by place; `null` where one is no request. Absent if the record does not tell them. */
+  readonly ids?: readonly (JsonRpcId | null)[];
+}
+
 export interface InboundRecord {
   readonly offset: Offset;
   readonly key: string;
@@ -60,7 +68,7 @@ export interface InboundRecord {
         readonly server: string;
         readonly principal: string;
         readonly version: string;
-        readonly batch: { readonly index: number; readonly count: number } | null;
+        readonly batch: BatchPlace | null;
         readonly after: Offset | null;
       }
     | { readonly type: 'sessionEnd'; readonly server: string }
@@ -207,7 +215,7 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
     return { offset: record.offset, key, body: { type: 'sessionEnd', server }, record };
   if (type !== INBOUND_TYPE.message) return { unreadable: `unknown type ${JSON.stringify((type ?? '').slice(0, 64))}` };
   const batchText = headers.get(HEADER.batch);
-  const batch = batchText === undefined ? null : parseBatch(batchText);
+  const batch = batchText === undefined ? null : parseBatch(batchText, headers.get(HEADER.batchIds));
   if (batchText !== undefined && batch === null) return { unreadable: 'header batch is not i/n' };
   // The first member would lie before the log: there is no stream r<offset − i>.
   if (batch !== null && batch.index > record.offset) return { unreadable: 'header batch: i is above the offset' };
@@ -217,12 +225,37 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
   return { offset: record.offset, key, body: { type: 'message', server, principal, version, batch, after }, record };
 }
 
-function parseBatch(text: string): { index: number; count: number } | null {
+function parseBatch(text: string, idsText: string | undefined): BatchPlace | null {
   const [indexText = '', countText = '', rest] = text.split('/');
   const index = parseOffset(indexText);
   const count = parseOffset(countText);
   if (rest !== undefined || index === null || count === null || index >= count) return null;
-  return { index, count };
+  const ids = idsText === undefined ? null : parseBatchIds(idsText, count);
+  return { index, count, ...(ids === null ? {} : { ids }) };
+}
+
+/** Longest header that tells the ids of a batch, in characters: each member carries it. */
+const MAX_BATCH_IDS = 1024;
+
+/** For the members of one batch; `null` if they are too long to be told. */
+export function formatBatchIds(ids: readonly (JsonRpcId | null)[]): string | null {
+  const text = JSON.stringify(ids);
+  return text.length <= MAX_BATCH_IDS ? text : null;
+}
+
+/** What is not what {@link formatBatchIds} writes counts as absent. */
+function parseBatchIds(text: string, count: number): readonly (JsonRpcId | null)[] | null {
+  if (text.length > MAX_BATCH_IDS) return null;
+  try {
+    const ids: unknown = JSON.parse(text);
+    return Array.isArray(ids) && ids.length === count && ids.every(isIdOrNull) ? ids : null;
+  } catch {
+    return null;
+  }
+}
+
+function isIdOrNull(id: unknown): id is JsonRpcId | null {
+  return id === null || typeof id === 'string' || Number.isSafeInteger(id);
 }
 
 /** The stream that answers an inbound request: `r<offset − i>` for a member of a batch. */

@@ -14,6 +14,7 @@ describe('names on the wire', () => {
       principal: 'principal',
       traceparent: 'traceparent',
       batch: 'batch',
+      batchIds: 'batch-ids',
       after: 'after',
       attachment: 'attachment',
       predecessor: 'predecessor',

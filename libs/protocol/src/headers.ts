@@ -17,6 +17,8 @@ export const HEADER = {
   traceparent: 'traceparent',
   /** `i/n` on the members of a 2025-03-26 batch, i from 0. */
   batch: 'batch',
+  /** On the members of a batch: a JSON array of the ids of all of them, by place; `null` where a member is no request. */
+  batchIds: 'batch-ids',
   /** On inbound requests: a position of `events` after which every message of its stream lies. */
   after: 'after',
   /** Random name of one connection, on `stream.attached`. */

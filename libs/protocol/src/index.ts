@@ -13,8 +13,15 @@ export {
   parseEventId,
 } from './event-id.ts';
 export type { EventId } from './event-id.ts';
-export { readEventRecord, readInboundRecord, streamOfRequest, makeRecord, formatTarget } from './event-record.ts';
-export type { StreamTarget, EventBody, EventRecord, InboundRecord, Unreadable } from './event-record.ts';
+export {
+  formatBatchIds,
+  formatTarget,
+  makeRecord,
+  readEventRecord,
+  readInboundRecord,
+  streamOfRequest,
+} from './event-record.ts';
+export type { BatchPlace, StreamTarget, EventBody, EventRecord, InboundRecord, Unreadable } from './event-record.ts';
 export {
   RECORD_FORMAT,
   HEADER,

@@ -1,6 +1,7 @@
 /** Requests that no worker served while the log held them. */
+import { LogError } from '@throughline/log';
 import { EVENT_TYPE, formatCheckpoint, makeRecord } from '@throughline/protocol';
-import type { LostRequests } from '@throughline/protocol';
+import type { LostRequests, StreamLabel } from '@throughline/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from './testing/backend.ts';
 import { call, createRig } from './testing/core-rig.ts';
@@ -115,5 +116,91 @@ describe('a call that is lost', () => {
       { id: 2, ...LOST },
       { id: 3, ...LOST },
     ]);
+  });
+});
+
+describe('a batch of which retention took the first members', () => {
+  const headers = { 'mcp-protocol-version': '2025-03-26' };
+  const dataOf = (exchange: Exchange): unknown[] =>
+    exchange.blocks().flatMap((block) => (block.data ? [JSON.parse(block.data) as unknown] : []));
+  const evictInbound = (before: number): void => {
+    rig.backend.log.controls.evictBefore({ topic: 'inbound', partition: 0 }, before);
+  };
+
+  /** Two requests of which the first is lost, and the cursor of a client that was cut off before that. */
+  async function beheaded(): Promise<{ old: string; at: number; stream: StreamLabel; cursor: string }> {
+    const old = await rig.open(peer, '2025-03-26');
+    const exchange = await peer.post(old, [call(1), call(2)], { headers });
+    const at = await newestRequest();
+    const stream = { kind: 'request', at: at - 1 } as const;
+    await rig.backend.say(old, stream, progress(1));
+    await rig.time.settle();
+    const cursor = lastIdOf(exchange.sink.text);
+    exchange.abort();
+    evictInbound(at);
+    await checkpoint({ from: at - 1, to: at, since: await eventsEnd() });
+    return { old, at, stream, cursor };
+  }
+
+  it('[GW-BATCH-IDS] each member names the ids of all, unless they are too long', async () => {
+    const old = await rig.open(peer, '2025-03-26');
+    const names = [{ jsonrpc: '2.0', method: 'notifications/x' }, call('a'), call(2)];
+    await peer.post(old, names, { headers });
+    const members = (await rig.backend.inbound()).slice(-3);
+    for (const { body } of members) expect(body).toMatchObject({ batch: { count: 3, ids: [null, 'a', 2] } });
+    await peer.post(old, [call('x'.repeat(1100)), call(3)], { headers });
+    for (const { body } of (await rig.backend.inbound()).slice(-2)) {
+      expect(body).toMatchObject({ batch: { count: 2 } });
+      expect(body).not.toHaveProperty('batch.ids');
+    }
+  });
+
+  it('[GW-LOST-BATCH] tells the connection that posted it when the stream ends, though the owner knew no ids', async () => {
+    const old = await rig.open(peer, '2025-03-26');
+    const exchange = await peer.post(old, [call(1), call(2), call(3)], { headers });
+    const at = (await newestRequest()) - 2;
+    await rig.backend.say(old, { kind: 'request', at }, result(2), { answers: at + 1 });
+    await rig.backend.say(old, { kind: 'request', at }, result(3), { answers: at + 2, end: true });
+    expect(await isOver(exchange)).toBe(true);
+    expect(dataOf(exchange)).toMatchObject([
+      { id: 2, result: {} },
+      { id: 3, result: {} },
+      { id: 1, ...LOST },
+    ]);
+  });
+
+  it('[GW-LOST-BATCH] a connection that resumes it waits for the others, and is told of them if they are lost as well', async () => {
+    const { old, at, stream, cursor } = await beheaded();
+    const resumed = await (await rig.gateway({ keepAliveMs: 15_000 })).get(old, cursor, { headers });
+    await rig.time.advance(60_000);
+    expect(await isOver(resumed)).toBe(false);
+    await rig.backend.say(old, stream, result(1), { answers: at - 1 });
+    await checkpoint({ from: at - 1, to: at + 1, since: await eventsEnd() });
+    await rig.time.advance(15_000);
+    expect(await isOver(resumed)).toBe(true);
+    expect(dataOf(resumed)).toMatchObject([
+      { id: 1, result: {} },
+      { id: 2, ...LOST },
+    ]);
+  });
+
+  it('[GW-LOST-BATCH] a connection that could not read what waits does not take it all for lost', async () => {
+    const { old, at, cursor } = await beheaded();
+    let fails = true;
+    const other = await rig.gateway({ keepAliveMs: 15_000 }, (log) => ({
+      ...log,
+      read: (from, position, options) =>
+        fails && from.topic === 'inbound'
+          ? Promise.reject(new LogError('LOG_UNAVAILABLE', 'no answer'))
+          : log.read(from, position, options),
+    }));
+    const resumed = await other.get(old, cursor, { headers });
+    await rig.time.advance(60_000);
+    expect(await isOver(resumed)).toBe(false);
+    fails = false;
+    await checkpoint({ from: at - 1, to: at + 1, since: await eventsEnd() });
+    await rig.time.advance(30_000);
+    expect(await isOver(resumed)).toBe(true);
+    expect(dataOf(resumed)).toMatchObject([{ id: 2, ...LOST }]);
   });
 });

@@ -1,18 +1,22 @@
 /** The JSON-RPC ids that wait on a request stream: an error made here must settle each of them. */
-import { deadline } from '@throughline/log';
+import { deadline, hasLogCode } from '@throughline/log';
+import type { PartitionRef, ReadBatch } from '@throughline/log';
 import { classifyText, decodeText, readInboundRecord, streamOfRequest } from '@throughline/protocol';
 import type { EventId, JsonRpcId, LogRecord, Offset } from '@throughline/protocol';
 import type { GatewayContext, SessionRef } from './context.ts';
 
 const MAX_BYTES = 256 * 1024;
 
-/** From the cursor, or from the request's own records if they are still held; by offset in `inbound`. Never rejects. */
+/**
+ * From the cursor, or from those of the request's own records that are still held; by offset in `inbound`. `null` if that
+ * cannot be said now. Never rejects.
+ */
 export async function pendingRequests(
   context: GatewayContext,
   session: SessionRef,
   { stream, requestId }: EventId,
   signal: AbortSignal,
-): Promise<ReadonlyMap<Offset, JsonRpcId>> {
+): Promise<ReadonlyMap<Offset, JsonRpcId> | null> {
   const ids = new Map<Offset, JsonRpcId>();
   if (stream.kind !== 'request') return ids;
   if (requestId !== undefined) return ids.set(stream.at, requestId);
@@ -23,10 +27,13 @@ export async function pendingRequests(
   try {
     let position = stream.at;
     for (;;) {
-      const { records, next, bounds } = await context.log.read(from, position, {
-        maxBytes: MAX_BYTES,
-        signal: limit.signal,
-      });
+      const read = await readHeld(context, from, position, limit.signal);
+      if ('start' in read) {
+        // Retention took the first members of a batch, or all.
+        position = read.start;
+        continue;
+      }
+      const { records, next, bounds } = read;
       context.guard.noteRead(session.id.epoch, from, records.at(-1) ?? null, bounds.end);
       for (const record of records) {
         if (!isOfStream(record, session, stream.at)) return ids;
@@ -37,9 +44,25 @@ export async function pendingRequests(
       position = next;
     }
   } catch {
-    return ids;
+    return null;
   } finally {
     limit.dispose();
+  }
+}
+
+/** What is held from `position` on, or where that begins if it is not there. Errors: those of `Log.read`. */
+async function readHeld(
+  { log }: GatewayContext,
+  from: PartitionRef,
+  position: Offset,
+  signal: AbortSignal,
+): Promise<ReadBatch | { readonly start: Offset }> {
+  try {
+    return await log.read(from, position, { maxBytes: MAX_BYTES, signal });
+  } catch (error) {
+    const start = hasLogCode(error, 'OFFSET_OUT_OF_RANGE') ? error.details.start : undefined;
+    if (start === undefined || start <= position) throw error;
+    return { start };
   }
 }
 

@@ -143,9 +143,9 @@ describe('batches', () => {
     const exchange = await peer.post(session, [call('a'), note, call('b')]);
     const batch = (await rig.backend.inbound()).slice(1);
     expect(batch.map(({ offset, body }) => [offset, body.type === 'message' && body.batch])).toEqual([
-      [1, { index: 0, count: 3 }],
-      [2, { index: 1, count: 3 }],
-      [3, { index: 2, count: 3 }],
+      [1, { index: 0, count: 3, ids: ['a', null, 'b'] }],
+      [2, { index: 1, count: 3, ids: ['a', null, 'b'] }],
+      [3, { index: 2, count: 3, ids: ['a', null, 'b'] }],
     ]);
     const stream = { kind: 'request', at: 1 } as const;
     await rig.backend.say(session, stream, result('b'), { answers: 3 });

@@ -8,6 +8,7 @@ import {
   BATCH_VERSION,
   canBatch,
   canPrime,
+  formatBatchIds,
   formatEventId,
   HTTP_HEADER,
   INBOUND_TYPE,
@@ -19,7 +20,7 @@ import {
   signSessionId,
   streamTag,
 } from '@throughline/protocol';
-import type { JsonRpcRequest, RecordInput } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcRequest, RecordInput } from '@throughline/protocol';
 import { answerEmpty, refuse, RefusedError } from './answer-error.ts';
 import { accepts, isJsonContent } from './admission.ts';
 import { choosePartition } from './choose-partition.ts';
@@ -196,14 +197,22 @@ function inboundRecords(
 ): RecordInput[] {
   const principal = principalTag(context.config.secrets, session.principal);
   const { texts, isBatch } = body;
+  const batchIds = isBatch ? formatBatchIds(idsByPlace(body)) : null;
   return texts.map((text, place) =>
     makeRecord(INBOUND_TYPE.message, session.id.key, text, {
       server: session.server,
       principal,
       protocolVersion: version,
       batch: isBatch ? `${place}/${texts.length}` : null,
+      batchIds,
       after: after === null ? null : String(after),
       traceparent: traceparentOf(request),
     }),
   );
+}
+
+/** Whoever finds only a part of a batch in the log can tell the rest by them. */
+function idsByPlace(body: ClientBody): readonly (JsonRpcId | null)[] {
+  const ids = new Map(requestIdsOf(body));
+  return body.texts.map((_, place) => ids.get(place) ?? null);
 }

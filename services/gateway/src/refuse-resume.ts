@@ -51,7 +51,9 @@ export async function refuseResume(
   if (answer !== 'in-band' || cursor === null)
     return answerError(sink, answer === 'in-band' ? 404 : answer, error, null);
   sink.head(200, sseHead(context, session));
-  sink.write(terminalEvents({ ...cursor, tag: streamTag(session.text, cursor.stream) }, [...pending.values()], error));
+  sink.write(
+    terminalEvents({ ...cursor, tag: streamTag(session.text, cursor.stream) }, [...(pending?.values() ?? [])], error),
+  );
   sink.end();
   return 200;
 }

@@ -92,6 +92,7 @@ async function resumeAt(
     following,
     numbering: { seq: cursor.seq === 'end' ? 0 : cursor.seq, chain: cursor.chain },
     pending,
+    findPending: (asked) => pendingRequests(context, session, cursor, asked),
     sink,
     signal,
     lost: lost.signal,

@@ -36,8 +36,12 @@ export interface StreamOptions {
   readonly cursor: SessionCursor;
   readonly following: Following;
   readonly numbering: Numbering;
-  /** The requests that the stream answers, as far as known, by their offset in `inbound`: an in-band error settles each. */
-  readonly pending: ReadonlyMap<Offset, JsonRpcId>;
+  /**
+   * The requests that the stream answers, as far as known, by their offset in `inbound`: an in-band error settles each.
+   * `null`: that could not be said; `findPending` is asked again when the stream is quiet.
+   */
+  readonly pending: ReadonlyMap<Offset, JsonRpcId> | null;
+  findPending?(signal: AbortSignal): Promise<ReadonlyMap<Offset, JsonRpcId> | null>;
   readonly sink: ResponseSink;
   /** The client's connection is gone: nothing is written any more. */
   readonly signal: AbortSignal;
@@ -94,7 +98,7 @@ export class SseStream implements Connection {
   readonly #tag: Uint8Array;
   readonly #requestId: JsonRpcId | undefined;
   readonly #epoch: string;
-  #pending: ReadonlyMap<Offset, JsonRpcId>;
+  #pending: ReadonlyMap<Offset, JsonRpcId> | null;
   #following: Following;
   #numbering: Numbering;
   #isResumable: boolean;
@@ -112,7 +116,7 @@ export class SseStream implements Connection {
     this.#isResumable = options.isResumable;
     this.#pending = options.pending;
     this.#tag = streamTag(options.session.text, options.following.stream);
-    this.#requestId = options.pending.size === 1 ? [...options.pending.values()][0] : undefined;
+    this.#requestId = options.pending?.size === 1 ? options.pending.get(options.following.stream.at) : undefined;
     this.#epoch = options.session.id.epoch;
     this.#isRequestHeld = options.holdsRequest === undefined ? true : null;
   }
@@ -161,8 +165,7 @@ export class SseStream implements Connection {
     for (;;) {
       // Whatever its former owners said of it comes first.
       const lostSince = result === undefined ? this.#lostSince() : null;
-      if (lostSince !== null && cursor.position() >= lostSince)
-        return this.#failLost('No worker served the request while the log held it');
+      if (lostSince !== null && cursor.position() >= lostSince) return this.#failLost(NOBODY_SERVED);
       result ??= await cursor.next(this.#stop.signal, this.#silenceLeftMs());
       let go: boolean;
       switch (result.kind) {
@@ -199,6 +202,7 @@ export class SseStream implements Connection {
             if (this.#stop.signal.aborted) return this.#stopped();
             continue;
           }
+          this.#failUnanswered();
           break;
         case 'live':
           this.#meetOwnAttachment(event);
@@ -215,6 +219,7 @@ export class SseStream implements Connection {
           this.#failPending(resumptionError({ reason: 'session-ended', requested: '' }), event.event.offset);
           break;
         case 'finish':
+          this.#failUnanswered();
           break;
       }
       await this.#flush();
@@ -248,7 +253,7 @@ export class SseStream implements Connection {
   }
 
   #settle(answered: Offset): void {
-    this.#pending = new Map([...this.#pending].filter(([offset]) => offset !== answered));
+    if (this.#pending !== null) this.#pending = new Map([...this.#pending].filter(([offset]) => offset !== answered));
   }
 
   #write(event: TailEvent, data: string): void {
@@ -298,6 +303,7 @@ export class SseStream implements Connection {
     if (now >= this.#lastWriteMs + config.keepAliveMs && this.#buffer === '')
       this.#buffer += formatComment('keepalive');
     await this.#flush();
+    this.#pending ??= (await this.#options.findPending?.(this.#stop.signal)) ?? null;
     this.#isRequestHeld ??= (await this.#options.holdsRequest?.(this.#stop.signal)) ?? null;
     if (this.#isRequestHeld !== false) return true;
     await this.#failLost('The log holds another message where the request was: its history was cut');
@@ -307,8 +313,19 @@ export class SseStream implements Connection {
   /** From which position of `events` on it is certain that nothing more comes on this stream; `null` if that is not so. */
   #lostSince(): Offset | null {
     const { stream } = this.#following;
-    if (stream.kind !== 'request') return null;
+    // Of a batch that is not known others may wait, and be answered.
+    if (stream.kind !== 'request' || this.#pending === null) return null;
     return allLostSince(this.#options.tail.lost(), this.#pending.size === 0 ? [stream.at] : this.#pending.keys());
+  }
+
+  /**
+   * The stream of a batch is over, and some of it was not answered: retention took it, and the owner, which knew no ids
+   * of it, served the rest. Only the connection that posted the batch knows for sure what was not answered.
+   */
+  #failUnanswered(): void {
+    const { following, pending } = this.#options;
+    if (following.attachment !== null || (pending?.size ?? 0) < 2 || this.#pending?.size === 0) return;
+    this.#failPending(wireError('OWNER_LOST', NOBODY_SERVED, { mayHaveRun: true }));
   }
 
   /** Nobody will answer. The request may have run: before the log lost it, or if it was sent before as well. */
@@ -364,7 +381,7 @@ export class SseStream implements Connection {
   /** @param offset what its ids name: the record that says so, if there is one. */
   #failPending(error: JsonRpcErrorObject, offset = this.#options.cursor.position()): void {
     if (this.#following.stream.kind !== 'request') return;
-    this.#buffer += terminalEvents(this.#terminalId(offset), [...this.#pending.values()], error);
+    this.#buffer += terminalEvents(this.#terminalId(offset), [...(this.#pending?.values() ?? [])], error);
   }
 
   #terminalId(offset: Offset): TerminalId {
@@ -403,6 +420,7 @@ export class SseStream implements Connection {
   }
 }
 
+const NOBODY_SERVED = 'No worker served the request while the log held it';
 /** Longest time that events of a catch-up wait for those of the next read. */
 const GATHER_MS = 100;
 /** Characters that wait to be written at most, beside the last event. */

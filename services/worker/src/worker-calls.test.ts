@@ -1,4 +1,5 @@
 /** Calls of living sessions, through a whole worker. */
+import { LogError } from '@throughline/log';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { LogRecord } from '@throughline/protocol';
 import { errorOf, methodsOf, progressOf, textOf } from './testing/messages.ts';
@@ -215,6 +216,26 @@ describe('a repeated request', () => {
     expect([two.ends, bench.runs.length]).toEqual([1, 1]);
     const alias = bench.accepted().find(({ body }) => body.type === 'alias');
     expect(headers(alias!.record)['stream']).toBe(`r${second}=r${first}`);
+  });
+
+  it('[WRK-ALIAS] [SIM-CAUSE] gets them though the log does not answer for a moment while they are read', async () => {
+    bench = await openBench(12);
+    let failures = 0;
+    await bench.start({
+      wrap: (log) => ({
+        ...log,
+        read: (from, position, options) =>
+          from.topic === 'events' && options?.waitMs === undefined && failures > 0
+            ? (failures--, Promise.reject(new LogError('LOG_UNAVAILABLE', 'no answer')))
+            : log.read(from, position, options),
+      }),
+    });
+    await bench.open('k');
+    const first = await bench.call('k', 1, 'countdown', { count: 2, token: 't' });
+    const { messages } = await bench.ended(first);
+    failures = 3;
+    const second = await bench.ended(await bench.call('k', 1, 'countdown', { count: 2, token: 't' }));
+    expect([failures, second.messages, bench.runs.length]).toEqual([0, messages, 1]);
   });
 
   it('[WRK-ALIAS] with another body is refused, and the first goes on', async () => {

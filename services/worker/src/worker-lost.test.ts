@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { readCheckpoint } from '@throughline/protocol';
 import type { Checkpoint, LostRequests } from '@throughline/protocol';
-import { textOf } from './testing/messages.ts';
+import { errorOf, textOf } from './testing/messages.ts';
 import { EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
 import type { Bench, BenchWorker, WorkerChoice } from './testing/worker-bench.ts';
 
@@ -112,5 +112,99 @@ describe('requests that nobody served while the log held them', () => {
     await bench.ended(await bench.call('k', 2, 'effect'));
     await bench.time.advance(3000);
     expect(newestCheckpoint().lost).toBeUndefined();
+  });
+});
+
+describe('a batch of which retention took the first members', () => {
+  const OLD = { version: '2025-03-26' };
+  const call = (id: number, name: string, args: object = {}): object => ({
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
+    params: { name, arguments: args },
+  });
+  /** By id: what each request was told, in order. */
+  const told = (at: number): Readonly<Record<string, unknown[]>> => {
+    const all: Record<string, unknown[]> = {};
+    for (const message of bench.stream(`r${at}`).messages) {
+      if (!('id' in message) || 'method' in message) continue;
+      (all[String(message.id)] ??= []).push(errorOf(message) ?? textOf(message));
+    }
+    return all;
+  };
+  const LOST = { code: 'OWNER_LOST', mayHaveRun: true };
+
+  it('[WRK-LOST-BATCH] says so for each of them, and ends with the last answer', async () => {
+    const first = await openWith(5);
+    first.crash();
+    const members = [call(1, 'effect'), call(2, 'effect'), { jsonrpc: '2.0', method: 'notifications/x' }];
+    const [at = -1] = await bench.post('k', [...members, call(3, 'effect', { token: 'kept', ms: 200 })], OLD);
+    evictInbound(at + 3);
+    await bench.start(QUICK);
+    const { ends, late } = await bench.ended(at);
+    expect(told(at)).toMatchObject({ '1': [LOST], '2': [LOST], '3': ['effect kept'] });
+    expect([ends, late]).toEqual([1, 0]);
+    const answers = bench
+      .accepted()
+      .flatMap(({ body }) => (body.type === 'message' && body.answers !== null ? [body.answers] : []));
+    expect(answers).toEqual([at, at + 1, at + 3]);
+    expect(bench.runs.map(({ token }) => token)).toEqual(['kept']);
+  });
+
+  it.each([
+    ['before', 0],
+    ['after', 5000],
+  ])('[WRK-LOST-BATCH] says so once, though its owner dies %s its checkpoint', async (_, ms) => {
+    const first = await openWith(6);
+    first.crash();
+    const [at = -1] = await bench.post('k', [call(1, 'effect'), call(2, 'lookup', { ms: 20_000 })], OLD);
+    evictInbound(at + 1);
+    const second = await bench.start(QUICK);
+    await bench.until(() => bench.stream(`r${at}`).messages.length === 1);
+    await bench.time.advance(ms);
+    second.crash();
+    await bench.start(QUICK);
+    await bench.ended(at);
+    expect(told(at)).toMatchObject({ '1': [LOST] });
+    expect(Object.keys(told(at))).toEqual(['1', '2']);
+  });
+
+  it('[WRK-LOST-BATCH] says nothing of a member that was answered before', async () => {
+    const first = await openWith(7);
+    const [at = -1] = await bench.post('k', [call(1, 'effect'), call(2, 'effect', { ms: 60_000 })], OLD);
+    await bench.until(() => bench.stream(`r${at}`).messages.length === 1);
+    await bench.time.advance(5000);
+    first.crash();
+    evictInbound(at + 1);
+    await bench.start(QUICK);
+    await bench.ended(at);
+    expect(told(at)).toMatchObject({ '1': ['effect '], '2': [{ code: 'OWNER_LOST' }] });
+  });
+
+  it('[WRK-LOST-BATCH] whose last members an owner has not met either, ends when the next record shows it', async () => {
+    bench = await openBench(8);
+    let isHeld = false;
+    let release = (): void => undefined;
+    await bench.start({
+      ...QUICK,
+      wrap: (log) => ({
+        ...log,
+        async read(from, position, options) {
+          if (isHeld && from.topic === 'inbound') await new Promise<void>((resolve) => (release = resolve));
+          return await log.read(from, position, { ...options, maxBytes: 1 });
+        },
+      }),
+    });
+    await bench.open('k');
+    await bench.time.advance(3000);
+    const [at = -1] = await bench.post('k', [call(1, 'effect'), call(2, 'effect')], OLD);
+    isHeld = true;
+    await bench.until(() => bench.stream(`r${at}`).messages.length === 1);
+    const next = await bench.call('k', 3, 'effect');
+    evictInbound(next);
+    isHeld = false;
+    release();
+    await bench.ended(at);
+    expect(told(at)).toMatchObject({ '1': ['effect '], '2': [LOST] });
   });
 });

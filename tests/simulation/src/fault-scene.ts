@@ -2,6 +2,7 @@
 import type { Clock } from '@throughline/log';
 import type { Chance } from './chance.ts';
 import type { Network } from './network.ts';
+import type { HistoryBreak } from './records-of-run.ts';
 import type { GatewayNode, Node, WorkerNode, World } from './nodes.ts';
 
 export interface FaultScene {
@@ -14,7 +15,7 @@ export interface FaultScene {
   /** Reads what is about to be evicted into the archive of the run. */
   archive(): void;
   /** As `archive`, and begins another history of the partition at `at`. */
-  breakAt(topic: 'inbound' | 'events', partition: number, at: number, isTold: boolean): void;
+  breakAt(topic: HistoryBreak['topic'], partition: number, at: number, isTold: boolean): void;
   /** The epoch in force, by the archive. */
   epoch(): string | null;
 }

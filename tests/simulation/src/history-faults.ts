@@ -1,7 +1,8 @@
 /** Faults of the history itself: what is gone, evicted, cut off, or begun anew. */
-import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY } from '@throughline/protocol';
+import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY, readEventRecord } from '@throughline/protocol';
 import type { FaultRow, FaultScene } from './fault-scene.ts';
 import type { World } from './nodes.ts';
+import type { HistoryBreak } from './records-of-run.ts';
 
 export const HISTORY_FAULTS = {
   'epoch-rotation': {
@@ -26,15 +27,34 @@ export const HISTORY_FAULTS = {
     what: 'the oldest events are evicted, up to anywhere below the newest checkpoint',
     harm: 'history',
     strike({ world, chance, archive }) {
-      const partition = chance.below(world.plan.partitions);
+      const partition = chance.below(world.store.description.partitions);
       const ref = { topic: 'events', partition } as const;
       archive();
       const { start, end } = world.store.partition(ref).bounds();
-      const limit = newestHint(world, partition);
+      const limit = newestHint(world, partition).offset;
       const below = Math.min(limit, Math.floor(start + (end - start) * chance.unit()));
       if (below <= start) return null;
       world.store.controls.evictBefore(ref, below);
       return `evict events/${partition} below ${below}`;
+    },
+  },
+  'retention-of-checkpoint': {
+    what: 'the newest checkpoint is evicted with all that is as old, as often as not while no worker is alive',
+    harm: 'history',
+    apart: true,
+    strike({ world, chance, archive, workers }) {
+      if (!chance.happens(0.4)) return null;
+      const isAlone = chance.happens(0.5);
+      const ref = { topic: 'events', partition: chance.below(world.store.description.partitions) } as const;
+      const { start, end } = world.store.partition(ref).bounds();
+      const hint = newestHint(world, ref.partition);
+      const below = Math.min(end, hint.offset + 1 + chance.below(3));
+      // Within milliseconds of its claim an owner tells it in meta: no retention is that quick.
+      if (below <= start || lastClaimBelow(world, ref.partition, below) > hint.claim) return null;
+      if (isAlone) for (const { process } of workers) process()?.kill('killed');
+      archive();
+      evictAsOld(world, ref.partition, below);
+      return `evict events/${ref.partition} below ${below}, ${isAlone ? 'all workers killed' : 'under its owner'}`;
     },
   },
   'inbound-retention': {
@@ -44,7 +64,7 @@ export const HISTORY_FAULTS = {
     strike({ world, chance, clock, archive, workers }) {
       if (!chance.happens(0.3)) return null;
       for (const { process } of workers) process()?.kill('killed');
-      const ref = { topic: 'inbound', partition: chance.below(world.plan.partitions) } as const;
+      const ref = { topic: 'inbound', partition: chance.below(world.store.description.partitions) } as const;
       const [ms, share] = [chance.between(50, 700), chance.unit()];
       clock.setTimer(ms, () => {
         // An owner alive would wait for answers of clients that are gone.
@@ -88,22 +108,46 @@ export const HISTORY_FAULTS = {
     breaks: true,
     strike: (scene) => breakHistory(scene, ['events', 'inbound'], false),
   },
+  'recreated-sessions': {
+    what: 'the topic sessions is deleted and made anew',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => (isHeard(scene) ? breakHistory(scene, ['sessions'], false) : null),
+  },
+  'recreated-meta': {
+    what: 'the topic meta is deleted and made anew',
+    harm: 'history',
+    breaks: true,
+    strike: (scene) => (isHeard(scene) ? breakHistory(scene, ['meta'], false) : null),
+  },
 } as const satisfies Record<string, FaultRow>;
+
+/**
+ * Whether every process can notice it: these topics are so small here that they grow back past the place of one that
+ * stands still for a second, and the memory log, unlike Kafka, has no name for the topic that was made anew.
+ */
+function isHeard({ world, gateways, workers }: FaultScene): boolean {
+  return (
+    world.conditions.cutOff.size === 0 && [...gateways, ...workers].every((node) => node.process()?.isPaused() !== true)
+  );
+}
 
 /** Once in a while, and only where something was told of what is lost: the rest nobody can know of. */
 function breakHistory(
   { world, chance, epoch, breakAt }: FaultScene,
-  topics: readonly ('inbound' | 'events')[],
+  topics: readonly HistoryBreak['topic'][],
   isPartial: boolean,
 ): string | null {
   const current = epoch();
   if (current === null || !chance.happens(0.3)) return null;
-  const partitions = Array.from({ length: world.plan.partitions }, (_, partition) => partition);
+  const partitions = Array.from({ length: world.store.description.partitions }, (_, partition) => partition);
   const did: string[] = [];
   for (const topic of topics)
-    for (const partition of isPartial ? [chance.pick(partitions)] : partitions) {
+    for (const partition of topic === 'meta' ? [0] : isPartial ? [chance.pick(partitions)] : partitions) {
       const ref = { topic, partition };
-      const mark = newestMark(world, META_KEY.mark(current, topic, partition));
+      // Nothing is told of the others: who misses what it read of them knows.
+      const isMarked = topic === 'events' || topic === 'inbound';
+      const mark = isMarked ? newestMark(world, META_KEY.mark(current, topic, partition)) : 0;
       if (mark === 0 && isPartial) continue;
       const at = isPartial ? chance.below(mark) : 0;
       if (at >= world.store.partition(ref).bounds().end) continue;
@@ -112,6 +156,18 @@ function breakHistory(
       did.push(`${topic}/${partition} at ${at}`);
     }
   return did.length === 0 ? null : `lose ${did.join(', ')}`;
+}
+
+/** As retention by time does: what clients asked before is gone as well. */
+function evictAsOld(world: World, partition: number, below: number): void {
+  const { store } = world;
+  const events = store.partition({ topic: 'events', partition });
+  const oldestMs = events.read(below - 1, Number.MAX_SAFE_INTEGER).records[0]?.timestampMs ?? 0;
+  const ref = { topic: 'inbound', partition } as const;
+  const { start, end } = store.partition(ref).bounds();
+  const held = store.partition(ref).read(start, Number.MAX_SAFE_INTEGER).records;
+  store.controls.evictBefore(ref, held.find(({ timestampMs }) => timestampMs > oldestMs)?.offset ?? end);
+  store.controls.evictBefore({ topic: 'events', partition }, below);
 }
 
 /** Up to where the newest mark of this key says that all was acknowledged. */
@@ -125,17 +181,36 @@ function newestMark(world: World, wanted: string): number {
   return end;
 }
 
-/** Offset that the newest checkpoint hint in `meta` names: retention never comes near it in a partition that is served. */
-function newestHint(world: World, partition: number): number {
+function lastClaimBelow(world: World, partition: number, below: number): number {
+  const part = world.store.partition({ topic: 'events', partition });
+  const { records } = part.read(part.bounds().start, Number.MAX_SAFE_INTEGER);
+  return (
+    records.findLast((record) => {
+      const event = readEventRecord(record);
+      return record.offset < below && !('unreadable' in event) && event.body.type === 'claimed';
+    })?.offset ?? -1
+  );
+}
+
+interface Hint {
+  readonly offset: number;
+  /** The newest claim that it tells. */
+  readonly claim: number;
+}
+
+/** What the newest checkpoint hint in `meta` names: retention never comes near it in a partition that is served. */
+function newestHint(world: World, partition: number): Hint {
   const part = world.store.partition({ topic: 'meta', partition: 0 });
   const suffix = META_KEY.checkpoint('', partition).split('/').slice(2).join('/');
-  let offset = 0;
+  let [offset, claim] = [0, -1];
   const text = new TextDecoder();
   for (const { key, value } of part.read(part.bounds().start, Number.MAX_SAFE_INTEGER).records) {
     if (key === null || value === null) continue;
     const name = text.decode(key);
-    if (name.startsWith('checkpoint/') && name.endsWith(`/${suffix}`))
-      offset = Math.max(offset, (JSON.parse(text.decode(value)) as { offset: number }).offset);
+    if (!name.startsWith('checkpoint/') || !name.endsWith(`/${suffix}`)) continue;
+    const hint = JSON.parse(text.decode(value)) as { offset: number; claims: number[] };
+    offset = Math.max(offset, hint.offset);
+    claim = Math.max(claim, ...hint.claims);
   }
-  return offset;
+  return { offset, claim };
 }

@@ -12,13 +12,15 @@ function failAppends(fates: Partial<Record<AppendFate, number>>, { world, chance
   return `appends end as ${JSON.stringify(fates)} for ${ms.toFixed(0)} ms`;
 }
 
+const MOST_PARTITIONS = 5;
+
 export const LOG_FAULTS = {
   'slow-append': {
     what: 'appends to one partition take effect late',
     harm: 'none',
     strike({ world, chance, clock }) {
       const topic = chance.pick(['events', 'inbound', 'sessions'] as const);
-      const partition = chance.below(world.plan.partitions);
+      const partition = chance.below(world.store.description.partitions);
       const ms = chance.between(50, 1500);
       world.conditions.stalledUntil.set(`${topic}/${partition}`, clock.monoMs() + ms);
       return `${topic}/${partition} stalls for ${ms.toFixed(0)} ms`;
@@ -90,6 +92,18 @@ export const LOG_FAULTS = {
         world.conditions.readFailure = 0;
       });
       return 'reads fail';
+    },
+  },
+  'partitions-added': {
+    what: 'partitions are added, and the group shares all of them out anew',
+    harm: 'owner',
+    apart: true,
+    strike({ world, chance }) {
+      const before = world.store.description.partitions;
+      const count = Math.min(MOST_PARTITIONS, before + chance.whole(1, 2));
+      if (count === before || !chance.happens(0.5)) return null;
+      world.store.controls.addPartitions(count);
+      return `${before} partitions become ${count}`;
     },
   },
   compaction: {

@@ -321,7 +321,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'services/gateway/src/stream.ts',
-        from: "if (stream.kind !== 'request') return null;",
+        from: "if (stream.kind !== 'request' || this.#pending === null) return null;",
         to: "if (stream.kind !== 'never') return null;",
       },
     ],
@@ -387,6 +387,54 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'services/worker/src/claim/partition-owner.ts',
         from: 'if (isOfTheLog(error)) context.logger.warn',
         to: "if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn",
+      },
+    ],
+  },
+  {
+    name: 'beheaded-batch-is-silent',
+    breaks: 'a batch ends without a word on those of its requests that retention took',
+    test: 'services/worker/src/worker-lost.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/tenure.ts',
+        from: 'if (batch.hasEnded) return [];',
+        to: 'if (places.length >= 0) return [];',
+      },
+    ],
+  },
+  {
+    name: 'served-before-its-ends-are-read',
+    breaks: 'a partition that was added is served before it is known which of its sessions have ended',
+    test: 'services/gateway/src/session.test.ts',
+    edits: [
+      {
+        file: 'services/gateway/src/served-partitions.ts',
+        from: 'await directory.syncPartition(this.#count, this.#stop.signal);',
+        to: 'void directory.syncPartition(this.#count, this.#stop.signal).catch(() => undefined);',
+      },
+    ],
+  },
+  {
+    name: 'vanished-is-not-looked-after',
+    breaks: 'a call whose request a truncation took is waited for for ever',
+    test: 'services/gateway/src/limits.test.ts',
+    edits: [
+      {
+        file: 'services/gateway/src/stream.ts',
+        from: 'if (this.#isRequestHeld !== false) return true;',
+        to: 'if (this.#isRequestHeld !== undefined) return true;',
+      },
+    ],
+  },
+  {
+    name: 'log-without-deadline',
+    breaks: 'an append that its driver never ends is waited for for ever',
+    test: 'libs/log/src/answer-within.test.ts',
+    edits: [
+      {
+        file: 'libs/log/src/answer-within.ts',
+        from: 'append: (to, records) => ackWithin(clock, appendMs, log.append(to, records)),',
+        to: 'append: (to, records) => log.append(to, records),',
       },
     ],
   },

@@ -52,6 +52,7 @@ export interface Strike {
 
 export interface Plan {
   readonly seed: number;
+  /** At the start. */
   readonly partitions: number;
   readonly gateways: number;
   readonly workers: number;

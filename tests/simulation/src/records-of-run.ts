@@ -99,7 +99,7 @@ export interface RunOfTool {
 
 /** What lay at or above `at` was lost, and its offsets were given again. */
 export interface HistoryBreak {
-  readonly topic: 'inbound' | 'events';
+  readonly topic: 'inbound' | 'events' | 'sessions' | 'meta';
   readonly partition: Partition;
   readonly at: number;
   readonly atMs: number;

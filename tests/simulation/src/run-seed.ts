@@ -21,7 +21,7 @@ import type { PlanOptions } from './draw-plan.ts';
 import type { Plan } from './plan.ts';
 import type { HistoryBreak, RunRecords, StruckFault } from './records-of-run.ts';
 import { SimClient } from './sim-client.ts';
-import type { SimClientOptions } from './sim-client.ts';
+import type { SimClientOptions } from './client-wire.ts';
 import { createTrace } from './trace.ts';
 
 export interface RunOptions extends PlanOptions {
@@ -73,7 +73,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     clusterId: 'simulated',
   });
   let isWindingDown = false;
-  const archive = createArchive(store, plan.partitions, store.clock.wallMs() - time.nowMs());
+  const archive = createArchive(store, store.clock.wallMs() - time.nowMs());
   const breaks: HistoryBreak[] = [];
   const struck: StruckFault[] = [];
   const world: World = {
@@ -252,9 +252,11 @@ interface Archive {
 }
 
 /** Everything that was ever in the log, also what retention and compaction took: read from the store before they strike. */
-function createArchive(store: MemoryStore, partitions: number, zeroMs: number): Archive {
+function createArchive(store: MemoryStore, zeroMs: number): Archive {
   const all = new Map<string, LogRecord[]>();
   const former = new Map<number, (readonly LogRecord[])[]>();
+  /** What meta held each time that it was lost. */
+  const lostMeta: (readonly LogRecord[])[] = [];
   const read = (topic: Topic, partition: number): LogRecord[] => {
     const name = `${topic}/${partition}`;
     const held = all.get(name) ?? [];
@@ -264,9 +266,10 @@ function createArchive(store: MemoryStore, partitions: number, zeroMs: number): 
     if (from < part.bounds().end) held.push(...part.read(from, Number.MAX_SAFE_INTEGER).records);
     return held;
   };
-  const numbers = Array.from({ length: partitions }, (_, partition) => partition);
+  // They may become more.
+  const numbers = (): number[] => Array.from({ length: store.description.partitions }, (_, partition) => partition);
   const take = (): void => {
-    for (const partition of numbers)
+    for (const partition of numbers())
       for (const topic of ['events', 'inbound', 'sessions'] as const) read(topic, partition);
     read('meta', 0);
   };
@@ -276,13 +279,14 @@ function createArchive(store: MemoryStore, partitions: number, zeroMs: number): 
       take();
       const held = read(topic, partition);
       if (topic === 'events') former.set(partition, [...(former.get(partition) ?? []), held]);
+      if (topic === 'meta') lostMeta.push(held);
       all.set(
         `${topic}/${partition}`,
         held.filter(({ offset }) => offset < at),
       );
     },
     partitions: () =>
-      numbers.map((partition) => ({
+      numbers().map((partition) => ({
         partition,
         events: read('events', partition),
         formerEvents: former.get(partition) ?? [],
@@ -291,13 +295,16 @@ function createArchive(store: MemoryStore, partitions: number, zeroMs: number): 
         sessions: read('sessions', partition),
       })),
     epochs() {
-      let epoch: string | null = null;
       const epochs: { token: string; atMs: number }[] = [];
-      for (const record of read('meta', 0)) {
-        const candidate = readEpochRecord(record);
-        if (candidate === null || candidate.previous !== epoch) continue;
-        epoch = candidate.token;
-        epochs.push({ token: epoch, atMs: record.timestampMs - zeroMs });
+      // Where meta is made anew there is no epoch that the next one could follow.
+      for (const held of [...lostMeta, read('meta', 0)]) {
+        let epoch: string | null = null;
+        for (const record of held) {
+          const candidate = readEpochRecord(record);
+          if (candidate === null || candidate.previous !== epoch) continue;
+          epoch = candidate.token;
+          epochs.push({ token: epoch, atMs: record.timestampMs - zeroMs });
+        }
       }
       return epochs;
     },

@@ -8,11 +8,14 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import type { PlanOptions } from './draw-plan.ts';
+import type { Plan } from './plan.ts';
 import type { SeedReport } from './seed-report.ts';
 
 export interface SeedPool {
   /** Reports in the order of their coming. `isEnough` is asked after each: no seed is begun after it said yes. */
   run(seeds: readonly number[], onReport: (report: SeedReport) => void, isEnough?: () => boolean): Promise<void>;
+  /** Runs what is left of a seed. Not beside {@link run}. */
+  runPlan(plan: Plan): Promise<SeedReport>;
   stop(): void;
 }
 
@@ -49,6 +52,10 @@ export function createSeedPool({ jobs = availableParallelism(), plan = {}, mutan
       };
       await Promise.all(children.map(serve));
     },
+    runPlan(plan) {
+      const [child] = children;
+      return child === undefined ? Promise.reject(new Error('the pool has no process')) : ask(child, plan);
+    },
     stop() {
       for (const child of children) child.kill();
     },
@@ -56,7 +63,8 @@ export function createSeedPool({ jobs = availableParallelism(), plan = {}, mutan
 }
 
 /** Rejects if the process ends before it has answered. A run is bounded by its virtual time, so there is no other end. */
-function ask(child: ChildProcess, seed: number): Promise<SeedReport> {
+function ask(child: ChildProcess, wanted: number | Plan): Promise<SeedReport> {
+  const seed = typeof wanted === 'number' ? wanted : wanted.seed;
   return new Promise((resolve, reject) => {
     const onMessage = (message: unknown): void => {
       child.off('exit', onExit);
@@ -70,6 +78,6 @@ function ask(child: ChildProcess, seed: number): Promise<SeedReport> {
     };
     child.once('message', onMessage);
     child.once('exit', onExit);
-    child.send(seed);
+    child.send(wanted);
   });
 }

@@ -15,6 +15,11 @@ export interface Shrunk {
 export interface ShrinkOptions {
   /** Default 400. */
   readonly maxRuns?: number;
+  /** Real milliseconds after which no further run is begun. Default 300,000. */
+  readonly maxMs?: number;
+  readonly nowMs?: () => number;
+  /** Hears of each smaller case as it is found, so that whoever is stopped meanwhile has it. */
+  onBest?(best: Shrunk): void;
   /** What a plan breaks; replaced in tests. Default: what the checker finds in its run. */
   breaks?(plan: Plan): Promise<readonly { readonly rule: string; readonly what: string }[]>;
 }
@@ -50,7 +55,8 @@ function withStrikes(plan: Plan, strikes: Plan['strikes']): Plan {
 
 /** `null` if the plan breaks nothing. Each step keeps the first smaller plan that breaks the same promise. */
 export async function shrink(plan: Plan, options: ShrinkOptions = {}): Promise<Shrunk | null> {
-  const { maxRuns = 400 } = options;
+  const { maxRuns = 400, maxMs = 300_000, nowMs = () => performance.now() } = options;
+  const lastMs = nowMs() + maxMs;
   const breaks = options.breaks ?? (async (each: Plan) => (await runPlan(each)).findings);
   let runs = 1;
   const [first] = await breaks(plan);
@@ -60,11 +66,12 @@ export async function shrink(plan: Plan, options: ShrinkOptions = {}): Promise<S
   for (let isSmaller = true; isSmaller;) {
     isSmaller = false;
     for (const candidate of smallerPlans(best)) {
-      if (runs >= maxRuns) return { plan: best, rule, what, runs };
+      if (runs >= maxRuns || nowMs() >= lastMs) return { plan: best, rule, what, runs };
       runs++;
       const same = (await breaks(candidate)).find((finding) => finding.rule === rule);
       if (same === undefined) continue;
       [best, what, isSmaller] = [candidate, same.what, true];
+      options.onBest?.({ plan: best, rule, what, runs });
       break;
     }
   }

@@ -3,36 +3,15 @@
  * and writes down everything it receives. It believes nothing: what it was told is judged after the run.
  */
 import { sleep } from '@throughline/log';
-import type { Clock } from '@throughline/log';
+import { ClientWire } from './client-wire.ts';
+import type { SimClientOptions } from './client-wire.ts';
 import { createChance } from './chance.ts';
 import type { Chance } from './chance.ts';
-import { fetchOverWire } from './fetch.ts';
-import type { Fetched, FetchOptions } from './fetch.ts';
-import type { Network, WireRequest } from './network.ts';
+import type { Fetched } from './fetch.ts';
 import { forgeCursor, refusalOf } from './forge-cursor.ts';
-import type { CallOutcome, CallRecord, ExchangeRecord, GoneCheck, SessionRecordOfRun } from './records-of-run.ts';
-import type { ClientStep, PlannedClient } from './plan.ts';
+import type { CallOutcome, CallRecord, SessionRecordOfRun } from './records-of-run.ts';
+import type { ClientStep } from './plan.ts';
 import type { SseEvent } from './sse-parser.ts';
-import type { Trace } from './trace.ts';
-
-export interface SimClientOptions {
-  readonly name: string;
-  readonly clock: Clock;
-  readonly network: Network;
-  readonly trace: Trace;
-  readonly gateways: readonly string[];
-  /** Its chance: of the client itself, and of each of its steps. */
-  readonly seed: number;
-  readonly planned: PlannedClient;
-  readonly records: {
-    readonly sessions: SessionRecordOfRun[];
-    readonly exchanges: ExchangeRecord[];
-    readonly calls: CallRecord[];
-    readonly gone: GoneCheck[];
-  };
-  /** True once no new calls are to be made. */
-  isWindingDown(): boolean;
-}
 
 interface Cursor {
   readonly id: string;
@@ -55,18 +34,17 @@ interface Session {
 /** How a session is lost that was never answered to. */
 export const NEVER_BEGAN = 'initialize was not answered';
 
-const PATIENCE_MS = 4000;
 const BACKOFF_MS = 150;
 const MAX_CURSORS = 50;
 /** Request ids of a client's own, apart from those of its steps. */
 const FIRST_OWN_ID = 9_000_000;
-const ACCEPT = 'application/json, text/event-stream';
 
 const idKey = (id: unknown): string => JSON.stringify(id);
 const streamOfCursor = (id: string): string => id.split('.')[3]?.split('~')[0] ?? '';
 
 export class SimClient {
   readonly #options: SimClientOptions;
+  readonly #wire: ClientWire;
   readonly #chance: Chance;
   readonly #sessions: Session[] = [];
   #session: Session | null = null;
@@ -76,6 +54,7 @@ export class SimClient {
 
   constructor(options: SimClientOptions) {
     this.#options = options;
+    this.#wire = new ClientWire(options);
     this.#chance = createChance(options.seed, options.name);
   }
 
@@ -133,11 +112,12 @@ export class SimClient {
       for (const gateway of gateways) {
         let status: number | null = null;
         for (let tries = 0; tries < 20 && (status === null || status === 503); tries++) {
-          const record = this.#record(session, 'POST', [], null, this.#chance);
+          const record = this.#wire.record(session, 'POST', [], null, this.#chance);
           record.gateway = gateway;
           const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/roots/list_changed' });
-          status = (await this.#fetch(record, this.#wire('POST', session, server, body, null), this.#chance, {}))
-            .status;
+          status = (
+            await this.#wire.fetch(record, this.#wire.wire('POST', session, server, body, null), this.#chance, {})
+          ).status;
           if (status === null || status === 503) await sleep(this.#options.clock, BACKOFF_MS);
         }
         records.gone.push({ session: id, gateway, status });
@@ -193,12 +173,12 @@ export class SimClient {
       records.sessions.push(record);
       this.#sessions.push(found.session);
     };
-    const fetched = await this.#post(null, server, body, [id], chance, { onEvent, onHead });
+    const fetched = await this.#wire.post(null, server, body, [id], chance, { onEvent, onHead });
     const { session } = found;
     // The answer may be on its way still: it is resumed like any other.
     for (let tries = 0; session !== null && !isInitialized && cursor !== null && tries < 20; tries++) {
       await sleep(clock, fetched.retryMs ?? BACKOFF_MS);
-      const resumed = await this.#get(session, cursor, chance, { onEvent });
+      const resumed = await this.#wire.get(session, cursor, chance, { onEvent });
       if (resumed.status === 404 || resumed.status === 204) break;
     }
     if (session === null || !isInitialized) {
@@ -230,7 +210,7 @@ export class SimClient {
       let leave = (): void => undefined;
       const onOver = (): void => leave();
       session.over.signal.addEventListener('abort', onOver, { once: true });
-      const fetched: Fetched = await this.#get(session, cursor, chance, {
+      const fetched: Fetched = await this.#wire.get(session, cursor, chance, {
         onEvent: (event) => {
           cursor = event.id;
           this.#receive(session, event);
@@ -342,6 +322,7 @@ export class SimClient {
     const onEvent = (event: SseEvent): boolean => {
       if (event.hasId) cursor = event.id;
       this.#receive(session, event);
+      this.#endUnnamed(calls, event.data);
       // Clients differ: some read on to the end of the stream, some leave with the answer.
       return !isDone() || chance.happens(0.5);
     };
@@ -352,7 +333,7 @@ export class SimClient {
         return;
       }
       if (!isPosted || cursor === null) {
-        const fetched = await this.#post(session, session.record.server, body, asks, chance, { onEvent });
+        const fetched = await this.#wire.post(session, session.record.server, body, asks, chance, { onEvent });
         if (isDone()) return;
         if (fetched.status === 404) return lost('POST of a call: 404');
         if (fetched.status === 200) isPosted = true;
@@ -376,8 +357,8 @@ export class SimClient {
       }
       const from: string = this.#oddCursor(session, cursor, chance);
       if (chance.happens(planned.oddResume))
-        void this.#get(session, from, chance, { onEvent: (event) => this.#glance(session, event) });
-      const fetched = await this.#get(session, from, chance, { onEvent });
+        void this.#wire.get(session, from, chance, { onEvent: (event) => this.#glance(session, event) });
+      const fetched = await this.#wire.get(session, from, chance, { onEvent });
       if (isDone()) return;
       if (fetched.status === 404) return lost('GET of a call: 404');
       if (fetched.status === 204) {
@@ -388,6 +369,14 @@ export class SimClient {
       } else if (fetched.status === 400) end({ kind: 'error', code: 'HTTP 400', mayHaveRun: null, json: fetched.body });
       await sleep(clock, (fetched.retryMs ?? BACKOFF_MS) * chance.between(0.8, 1.2));
     }
+  }
+
+  /** An error without an id, as the last word on the stream of these calls, is about what is still open of them. */
+  #endUnnamed(calls: readonly CallRecord[], json: string): void {
+    if (json === '') return;
+    const { id, error } = JSON.parse(json) as { id?: unknown; error?: { data?: Record<string, unknown> } };
+    if (id !== null || error?.data?.['code'] !== 'OWNER_LOST') return;
+    for (const call of calls) this.#end(call, { kind: 'error', code: 'OWNER_LOST', mayHaveRun: true, json });
   }
 
   /** Now and then a cursor from before: everything behind it comes again, the same. */
@@ -425,10 +414,10 @@ export class SimClient {
   }
 
   async #delete(session: Session, chance: Chance): Promise<void> {
-    const record = this.#record(session, 'DELETE', [], null, chance);
+    const record = this.#wire.record(session, 'DELETE', [], null, chance);
     session.record.deleted = true;
-    const request = this.#wire('DELETE', session, session.record.server, '', null);
-    const fetched = await this.#fetch(record, request, chance, {});
+    const request = this.#wire.wire('DELETE', session, session.record.server, '', null);
+    const fetched = await this.#wire.fetch(record, request, chance, {});
     if (fetched.status === 204 || fetched.status === 404) this.#lose(session, `DELETE: ${fetched.status}`);
   }
 
@@ -442,14 +431,14 @@ export class SimClient {
     const { kind, cursor } = forgeCursor(honest, foreign, chance);
     if (cursor === honest && kind !== 'session') return;
     if (kind === 'offset' || kind === 'digit' || kind === 'epoch') session.record.forged = true;
-    const record = this.#record(session, 'GET', [], cursor, chance);
+    const record = this.#wire.record(session, 'GET', [], cursor, chance);
     record.isHonest = false;
     record.forgery = kind;
-    const wire = this.#wire('GET', session, session.record.server, '', cursor);
+    const wire = this.#wire.wire('GET', session, session.record.server, '', cursor);
     const id = session.record.id;
     const last = id.at(-2) === 'A' ? 'B' : 'A';
     const headers = { ...wire.headers, 'Mcp-Session-Id': `${id.slice(0, -2)}${last}${id.slice(-1)}` };
-    const fetched = await this.#fetch(record, kind === 'session' ? { ...wire, headers } : wire, chance, {});
+    const fetched = await this.#wire.fetch(record, kind === 'session' ? { ...wire, headers } : wire, chance, {});
     record.refusal = refusalOf(fetched.body);
   }
 
@@ -508,7 +497,7 @@ export class SimClient {
   async #postUntilTaken(session: Session, chance: Chance, message: object): Promise<boolean> {
     const { clock } = this.#options;
     while (!session.over.signal.aborted) {
-      const fetched = await this.#post(session, session.record.server, JSON.stringify(message), [], chance, {});
+      const fetched = await this.#wire.post(session, session.record.server, JSON.stringify(message), [], chance, {});
       if (fetched.status === 202) return true;
       if (fetched.status === 404) this.#lose(session, 'POST: 404');
       await sleep(clock, BACKOFF_MS * chance.between(0.5, 1.5));
@@ -516,127 +505,17 @@ export class SimClient {
     return false;
   }
 
-  #post(
-    session: Session | null,
-    server: string,
-    body: string,
-    asks: ExchangeRecord['asks'],
-    chance: Chance,
-    handlers: Pick<FetchOptions, 'onEvent' | 'onHead'>,
-  ): Promise<Fetched> {
-    return this.#fetch(
-      this.#record(session, 'POST', asks, null, chance),
-      this.#wire('POST', session, server, body, null),
-      chance,
-      handlers,
-    );
-  }
-
-  #get(
-    session: Session,
-    cursor: string | null,
-    chance: Chance,
-    handlers: Pick<FetchOptions, 'onEvent' | 'onHead' | 'onOpen'>,
-  ): Promise<Fetched> {
-    const record = this.#record(session, 'GET', [], cursor, chance);
-    return this.#fetch(record, this.#wire('GET', session, session.record.server, '', cursor), chance, handlers);
-  }
-
   async #reread(session: Session, gateway: string, cursor: string): Promise<void> {
     for (let tries = 0; tries < 20; tries++) {
-      const record = this.#record(session, 'GET', [], cursor, this.#chance);
+      const record = this.#wire.record(session, 'GET', [], cursor, this.#chance);
       record.gateway = gateway;
-      const wire = this.#wire('GET', session, session.record.server, '', cursor);
-      const { status } = await this.#fetch(record, wire, this.#chance, {});
+      const wire = this.#wire.wire('GET', session, session.record.server, '', cursor);
+      const { status } = await this.#wire.fetch(record, wire, this.#chance, {});
       if (status !== null && status !== 503) {
         record.isReread = true;
         return;
       }
       await sleep(this.#options.clock, BACKOFF_MS);
     }
-  }
-
-  #record(
-    session: Session | null,
-    method: ExchangeRecord['method'],
-    asks: ExchangeRecord['asks'],
-    lastEventId: string | null,
-    chance: Chance,
-  ): ExchangeRecord {
-    const { records, gateways } = this.#options;
-    const record: ExchangeRecord = {
-      number: records.exchanges.length,
-      session: session?.record.id ?? null,
-      method,
-      gateway: chance.pick(gateways),
-      lastEventId,
-      sentMs: this.#options.clock.monoMs(),
-      headMs: null,
-      body: '',
-      asks,
-      isHonest: true,
-      isReread: false,
-      status: null,
-      liveAt: null,
-      liveMs: null,
-      receipts: [],
-      end: null,
-    };
-    records.exchanges.push(record);
-    return record;
-  }
-
-  #wire(
-    method: WireRequest['method'],
-    session: Session | null,
-    server: string,
-    body: string,
-    cursor: string | null,
-  ): WireRequest {
-    return {
-      method,
-      server,
-      body,
-      headers: {
-        Host: '127.0.0.1',
-        Accept: method === 'GET' ? 'text/event-stream' : ACCEPT,
-        'Content-Type': 'application/json',
-        ...(session === null
-          ? {}
-          : { 'Mcp-Session-Id': session.record.id, 'MCP-Protocol-Version': session.record.version }),
-        ...(cursor === null ? {} : { 'Last-Event-ID': cursor }),
-      },
-    };
-  }
-
-  async #fetch(
-    record: ExchangeRecord,
-    request: WireRequest,
-    chance: Chance,
-    handlers: Pick<FetchOptions, 'onEvent' | 'onHead' | 'onOpen'>,
-  ): Promise<Fetched> {
-    const { network, clock, planned, trace, name } = this.#options;
-    const isSlow = chance.happens(planned.slowRead);
-    record.body = request.body;
-    const fetched = await fetchOverWire({
-      network,
-      clock,
-      address: record.gateway,
-      request,
-      record,
-      patienceMs: PATIENCE_MS,
-      ...(isSlow ? { holdUntilMs: clock.monoMs() + chance.between(100, 2500) } : {}),
-      ...handlers,
-      onHead: (status, headers) => {
-        record.session ??= headers['Mcp-Session-Id'] ?? null;
-        handlers.onHead?.(status, headers);
-      },
-    });
-    const cursor = record.lastEventId === null ? '' : ` after ${record.lastEventId}`;
-    trace.add(
-      name,
-      `${request.method} ${record.gateway}${cursor}: ${fetched.status} ${fetched.end} ${fetched.body.slice(0, 300)}`,
-    );
-    return fetched;
   }
 }

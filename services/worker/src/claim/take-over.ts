@@ -67,9 +67,10 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
     tenure.lose(Math.max(evictedFrom, checkpoint?.inbound ?? 0), start);
     tenure.startAt(start);
   };
+  const takenIn = checkpoint?.inbound ?? 0;
   for await (const record of readRange({ ...range, onEvicted })) {
-    const isPast = record.offset < (checkpoint?.inbound ?? 0) && !open.has(record.offset);
-    tenure.takeIn(record, { kind: 'takeover', isPast, cancels, answers, knownFrom, newestMs });
+    const isPast = record.offset < takenIn && !open.has(record.offset);
+    tenure.takeIn(record, { kind: 'takeover', isPast, takenIn, cancels, answers, knownFrom, newestMs });
     await tenure.room(signal);
     if (signal.aborted) return;
   }

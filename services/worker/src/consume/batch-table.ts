@@ -2,7 +2,7 @@
  * Batches of 2025-03-26: their members share the stream of the first, which ends when all of them were seen and all
  * requests among them answered. Pure state. SPEC: WRK-BATCH-END.
  */
-import type { Offset } from '@throughline/protocol';
+import type { BatchPlace, JsonRpcId, Offset } from '@throughline/protocol';
 
 export interface BatchState {
   readonly first: Offset;
@@ -15,6 +15,10 @@ export interface BatchState {
   isPast: boolean;
   /** The end of the stream was written. */
   hasEnded: boolean;
+  /** By place, as far as the records tell them; `null` where a member is no request. */
+  readonly ids: readonly (JsonRpcId | null)[];
+  /** Places of members that were not read here: finished, evicted, or never written. Whoever has dealt with them takes them out. */
+  readonly skipped: number[];
   /** Streams whose messages, answers aside, were copied here for a repeated batch: once, not once a member. */
   readonly copied: Set<Offset>;
 }
@@ -34,18 +38,29 @@ export class BatchTable {
   see(
     key: string,
     offset: Offset,
-    { index, count }: { readonly index: number; readonly count: number },
+    { index, count, ids = [] }: BatchPlace,
     isPast: boolean,
     hasEnded: boolean,
   ): BatchState {
     const first = offset - index;
     let batch = this.#batches.get(first);
     if (batch === undefined) {
-      // Members before it were not read here: they are finished, evicted, or were never written.
-      batch = { first, key, count, seen: index, requests: 0, answered: 0, isPast: true, hasEnded, copied: new Set() };
+      batch = {
+        first,
+        key,
+        count,
+        ids,
+        seen: 0,
+        requests: 0,
+        answered: 0,
+        isPast: true,
+        hasEnded,
+        skipped: [],
+        copied: new Set(),
+      };
       this.#batches.set(first, batch);
     }
-    // Members that were left out are not awaited any more.
+    skip(batch, index);
     batch.seen = index + 1;
     batch.isPast &&= isPast;
     return batch;
@@ -63,8 +78,13 @@ export class BatchTable {
     const broken = [...this.#batches.values()].filter((batch) => batch.first !== first);
     for (const batch of broken) {
       this.#batches.delete(batch.first);
-      batch.seen = batch.count;
+      skip(batch, batch.count);
     }
     return broken;
   }
+}
+
+/** Members before `place` that were left out are not awaited any more. */
+function skip(batch: BatchState, place: number): void {
+  for (; batch.seen < place; batch.seen++) batch.skipped.push(batch.seen);
 }

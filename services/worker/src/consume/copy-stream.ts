@@ -5,7 +5,7 @@ import { decodeText, formatTarget, readEventRecord, STANDALONE } from '@throughl
 import type { Offset, Partition, StreamLabel } from '@throughline/protocol';
 
 export interface CopyOptions {
-  readonly log: Log;
+  readonly log: Pick<Log, 'read'>;
   readonly partition: Partition;
   claims(): ClaimHistory;
   readonly key: string;

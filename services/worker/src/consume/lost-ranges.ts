@@ -9,10 +9,21 @@ const MOST_RANGES = 4096;
 
 export class LostRanges {
   #ranges: LostRequests[] = [];
+  #inherited: readonly LostRequests[] = [];
 
   /** What the newest checkpoint of a former owner says. */
   inherit(ranges: readonly LostRequests[]): void {
     this.#ranges = [...ranges];
+    this.#inherited = ranges;
+  }
+
+  has(at: Offset): boolean {
+    return this.#ranges.some(({ from, to }) => from <= at && at < to);
+  }
+
+  /** Whether a former owner had found it lost. */
+  wasInherited(at: Offset): boolean {
+    return this.#inherited.some(({ from, to }) => from <= at && at < to);
   }
 
   /**

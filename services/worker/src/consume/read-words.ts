@@ -36,7 +36,7 @@ export interface Words {
 }
 
 export interface ReadWordsOptions {
-  readonly log: Log;
+  readonly log: Pick<Log, 'read'>;
   readonly partition: Partition;
   claims(): ClaimHistory;
   /** Former owners wrote below it. */

@@ -4,12 +4,14 @@
  */
 import { ReplayMemory } from '@throughline/history';
 import { errorText } from '@throughline/log';
+import type { Log } from '@throughline/log';
 import { classifyText, decodeText, STANDALONE } from '@throughline/protocol';
 import type { JsonRpcResponse, Offset } from '@throughline/protocol';
 import { CallMemory } from './call-memory.ts';
 import type { HostedSession } from './hosted-session.ts';
 import { idKey } from './open-call.ts';
 import type { OpenCall } from './open-call.ts';
+import { readPatiently } from './read-patiently.ts';
 import { readWords } from './read-words.ts';
 import type { SharedQuestion, Words } from './read-words.ts';
 import { answerKey } from './tenure-parts.ts';
@@ -32,12 +34,14 @@ interface Recalled {
 }
 
 export class RecalledCalls {
+  readonly #log: Pick<Log, 'read'>;
   readonly #parts: TenureParts;
   readonly #hooks: RecallHooks;
   #waiting: Recalled[] = [];
 
   constructor(parts: TenureParts, hooks: RecallHooks) {
     this.#parts = parts;
+    this.#log = readPatiently(parts.context.log, parts.context.clock);
     this.#hooks = hooks;
   }
 
@@ -60,7 +64,7 @@ export class RecalledCalls {
     const { context, partition, claim, watch, over } = this.#parts;
     try {
       const words = await readWords(
-        { log: context.log, partition, claims: () => watch.claims(), below: claim, signal: over },
+        { log: this.#log, partition, claims: () => watch.claims(), below: claim, signal: over },
         waiting.map(({ call }) => call),
       );
       for (const recalled of waiting) {
@@ -121,8 +125,8 @@ export class RecalledCalls {
   }
 
   async #answerAt(at: Offset): Promise<JsonRpcResponse | null> {
-    const { context, partition, over } = this.#parts;
-    const { records } = await context.log.read({ topic: 'inbound', partition }, at, { maxBytes: 1, signal: over });
+    const { partition, over } = this.#parts;
+    const { records } = await this.#log.read({ topic: 'inbound', partition }, at, { maxBytes: 1, signal: over });
     const [record] = records;
     if (record?.offset !== at || record.value === null) return null;
     const classified = classifyText(decodeText(record.value));

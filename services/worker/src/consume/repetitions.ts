@@ -9,6 +9,7 @@ import { copyStream } from './copy-stream.ts';
 import type { CopyOptions } from './copy-stream.ts';
 import type { HostedSession } from './hosted-session.ts';
 import { progressToken } from './open-call.ts';
+import { readPatiently } from './read-patiently.ts';
 import type { Mirror, OpenCall, SettledCall } from './open-call.ts';
 import type { TenureParts } from './tenure-parts.ts';
 
@@ -80,7 +81,7 @@ export class Repetitions {
     const { context, partition, watch, writer, settler, over } = this.#parts;
     const { call } = mirror;
     const source: Omit<CopyOptions, 'stream' | 'answers' | 'from'> = {
-      log: context.log,
+      log: readPatiently(context.log, context.clock),
       partition,
       claims: () => watch.claims(),
       key: call.key,

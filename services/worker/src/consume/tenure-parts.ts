@@ -51,6 +51,8 @@ export interface TakeoverPhase {
   readonly kind: 'takeover';
   /** The newest checkpoint says that it was taken in, and nothing of it is open. */
   readonly isPast: boolean;
+  /** A former owner had taken in everything of `inbound` below. */
+  readonly takenIn: Offset;
   /** Offsets of the newest cancels, by session and request. */
   readonly cancels: ReadonlyMap<string, Offset>;
   /** Offsets of the first answers to questions of former owners' servers, by {@link answerKey}. */

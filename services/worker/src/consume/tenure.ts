@@ -13,9 +13,11 @@ import {
   wireError,
 } from '@throughline/protocol';
 import type {
+  BatchPlace,
   Checkpoint,
   EventRecord,
   InboundRecord,
+  JsonRpcId,
   LogRecord,
   LostRequests,
   Offset,
@@ -28,6 +30,7 @@ import type { EventsWatch } from '../claim/events-watch.ts';
 import type { Progress } from '../claim/lag-commits.ts';
 import type { WorkerContext } from '../context.ts';
 import { PartitionWriter } from '../settle/partition-writer.ts';
+import { evictedError } from '../settle/call-errors.ts';
 import { Settler } from '../settle/settler.ts';
 import { BatchTable, isComplete } from './batch-table.ts';
 import type { BatchState } from './batch-table.ts';
@@ -190,7 +193,10 @@ export class Tenure {
     this.#dirty = true;
     const isPast = phase.kind === 'takeover' && phase.isPast;
     const inbound = readInboundRecord(record);
-    for (const broken of this.#batches.broken(firstOfBatch(inbound))) this.#endBatch(broken);
+    for (const broken of this.#batches.broken(firstOfBatch(inbound))) {
+      this.#tellLost(broken, this.#lostOf(broken, record.offset, phase));
+      this.#endBatch(broken);
+    }
     if ('unreadable' in inbound) {
       if (!isPast) this.#toDeadLetters(record, inbound.unreadable);
       return;
@@ -204,6 +210,7 @@ export class Tenure {
     }
     const classified = classifyText(decodeText(record.value ?? new Uint8Array(0)));
     const batch = body.batch === null ? null : this.#seeBatch(inbound, body.batch, isPast);
+    const lost = batch === null ? [] : this.#lostOf(batch, record.offset, phase);
     if ('fault' in classified) this.#takeUnreadable(inbound, batch, phase, classified.fault);
     else if (classified.kind === 'request') {
       if (batch !== null) batch.requests++;
@@ -214,7 +221,9 @@ export class Tenure {
       // Answers that lay there before the claim are known by their places.
       else if (phase.kind === 'live') this.#client.answer(key, classified.message, canPoll);
     }
-    if (batch !== null && this.#batches.close(batch)) this.#endBatch(batch);
+    if (batch === null) return;
+    this.#tellLost(batch, lost);
+    if (this.#batches.close(batch)) this.#endBatch(batch);
   }
 
   /** All that former owners left in `inbound` was taken in: calls that had spoken go on. */
@@ -354,8 +363,9 @@ export class Tenure {
     }
     this.#toDeadLetters(record, fault);
     const stream = { kind: 'request', at: batch?.first ?? at } as const;
-    settler.failUnreadable(
+    settler.failUntaken(
       { at, stream, key, batch },
+      null,
       wireError('INVALID_REQUEST', `The message cannot be read: ${fault}`),
     );
   }
@@ -365,13 +375,36 @@ export class Tenure {
     deadLetters.put({ topic: 'inbound', partition }, record, why);
   }
 
-  #seeBatch(
-    inbound: InboundRecord,
-    member: { readonly index: number; readonly count: number },
-    isPast: boolean,
-  ): BatchState {
+  #seeBatch(inbound: InboundRecord, member: BatchPlace, isPast: boolean): BatchState {
     const first = inbound.offset - member.index;
     return this.#batches.see(inbound.key, inbound.offset, member, isPast, this.#parts.watch.since().hasEnded(first));
+  }
+
+  /**
+   * Requests among the members of a batch that retention took: this owner serves the others, and must say so for these,
+   * since who follows the stream sees it end. They count as requests of the batch from here on.
+   * @param met the record that shows that they are left out.
+   */
+  #lostOf(batch: BatchState, met: Offset, phase: Phase): readonly LostMember[] {
+    const ledger = this.#parts.watch.since().ledger();
+    const places = batch.skipped.splice(0);
+    if (batch.hasEnded) return [];
+    const lost = places.flatMap((place) => {
+      const at = batch.first + place;
+      const id = batch.ids[place] ?? null;
+      // A former owner that took in what came after it has said so.
+      const wasTold = phase.kind === 'takeover' && met < phase.takenIn && this.#lost.wasInherited(at);
+      if (id === null || wasTold || !this.#lost.has(at) || ledger.get(at)?.ended === true) return [];
+      return [{ at, id }];
+    });
+    batch.requests += lost.length;
+    return lost;
+  }
+
+  #tellLost(batch: BatchState, lost: readonly LostMember[]): void {
+    const { first, key } = batch;
+    const stream = { kind: 'request', at: first } as const;
+    for (const { at, id } of lost) this.#parts.settler.failUntaken({ at, stream, key, batch }, id, evictedError());
   }
 
   /** After its last member: if all was answered before, the stream still has to end. */
@@ -379,6 +412,11 @@ export class Tenure {
     if (batch.requests > 0 && isComplete(batch) && !batch.hasEnded && !batch.isPast)
       this.#parts.settler.endBatch(batch);
   }
+}
+
+interface LostMember {
+  readonly at: Offset;
+  readonly id: JsonRpcId;
 }
 
 function firstOfBatch(inbound: ReturnType<typeof readInboundRecord>): Offset | null {

@@ -22,3 +22,8 @@ export function sessionEndedError(reason?: string): JsonRpcErrorObject {
 export function outcomeLostError(): JsonRpcErrorObject {
   return wireError('OWNER_LOST', 'The request ran before; its outcome is no longer held', { mayHaveRun: true });
 }
+
+/** Retention took the request before an owner could serve it, or go on with it. */
+export function evictedError(): JsonRpcErrorObject {
+  return wireError('OWNER_LOST', 'No worker served the request while the log held it', { mayHaveRun: true });
+}

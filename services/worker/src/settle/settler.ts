@@ -8,7 +8,14 @@ import {
   STANDALONE,
   wireError,
 } from '@throughline/protocol';
-import type { JsonRpcErrorObject, Offset, RecordInput, StreamLabel, StreamTarget } from '@throughline/protocol';
+import type {
+  JsonRpcErrorObject,
+  JsonRpcId,
+  Offset,
+  RecordInput,
+  StreamLabel,
+  StreamTarget,
+} from '@throughline/protocol';
 import { isComplete } from '../consume/batch-table.ts';
 import type { BatchState } from '../consume/batch-table.ts';
 import type { Mirror, OpenCall } from '../consume/open-call.ts';
@@ -63,9 +70,9 @@ export class Settler {
     this.answer(call, JSON.stringify(errorResponse(call.message.id, error)));
   }
 
-  /** A message that cannot be read ends its stream, or its part of a batch, with an error that names no request. */
-  failUnreadable(answered: Answered, error: JsonRpcErrorObject): void {
-    this.#answer(answered, JSON.stringify(errorResponse(null, error)), null);
+  /** What was not taken as a call ends its stream, or its part of a batch, with an error. `id`: `null` if it cannot be read. */
+  failUntaken(answered: Answered, id: JsonRpcId | null, error: JsonRpcErrorObject): void {
+    this.#answer(answered, JSON.stringify(errorResponse(id, error)), id);
   }
 
   /** Ends the stream of a cancelled call without a message. A member of a batch gets an error, since its stream goes on. */
@@ -131,7 +138,7 @@ export class Settler {
     call.cancelTimer = null;
   }
 
-  #answer({ at, stream, key, batch }: Answered, json: string, id: string | number | null): void {
+  #answer({ at, stream, key, batch }: Answered, json: string, id: JsonRpcId | null): void {
     if (batch !== null) batch.answered++;
     const end = batch === null || (isComplete(batch) && !batch.hasEnded);
     if (batch !== null && end) batch.hasEnded = true;

@@ -5,6 +5,7 @@ import type { MemoryLog, MemoryStore, MemoryStoreOptions } from '@throughline/lo
 import type { Log } from '@throughline/log';
 import {
   decodeText,
+  formatBatchIds,
   formatTarget,
   INBOUND_TYPE,
   makeRecord,
@@ -13,7 +14,7 @@ import {
   readSessionRecord,
   STANDALONE,
 } from '@throughline/protocol';
-import type { EventRecord, JsonRpcMessage, LogRecord, Offset, SessionRecord } from '@throughline/protocol';
+import type { EventRecord, JsonRpcId, JsonRpcMessage, LogRecord, Offset, SessionRecord } from '@throughline/protocol';
 import { Meta } from '@throughline/tail';
 import { noMetrics, silentLogger } from '@throughline/telemetry';
 import type { Logger, Metrics } from '@throughline/telemetry';
@@ -236,6 +237,7 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
           principal,
           protocolVersion: version,
           batch: batch ?? (Array.isArray(messages) ? `${index}/${list.length}` : null),
+          batchIds: Array.isArray(messages) ? formatBatchIds(list.map(requestIdOf)) : null,
           after: after === undefined ? String(end) : after === null ? null : String(after),
         }),
       );
@@ -290,4 +292,8 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
     },
   };
   return bench;
+}
+
+function requestIdOf(message: object): JsonRpcId | null {
+  return 'id' in message && 'method' in message ? (message.id as JsonRpcId) : null;
 }
