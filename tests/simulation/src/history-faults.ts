@@ -123,12 +123,13 @@ export const HISTORY_FAULTS = {
 } as const satisfies Record<string, FaultRow>;
 
 /**
- * Whether every process can notice it: these topics are so small here that they grow back past the place of one that
+ * Whether every process is there to notice it: these topics are so small here that they grow back past the place of one that
  * stands still for a second, and the memory log, unlike Kafka, has no name for the topic that was made anew.
  */
 function isHeard({ world, gateways, workers }: FaultScene): boolean {
   return (
-    world.conditions.cutOff.size === 0 && [...gateways, ...workers].every((node) => node.process()?.isPaused() !== true)
+    world.conditions.cutOff.size === 0 &&
+    [...gateways, ...workers].every((node) => node.isUp() && node.process()?.isPaused() === false)
   );
 }
 
