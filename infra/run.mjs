@@ -25,6 +25,9 @@ const COMMANDS = {
   'compose:drive': ['infra/compose/drive.ts'],
 };
 
+/** They take no options: one that is given was meant for something else. */
+const WITHOUT_OPTIONS = ['check', 'demo:failover', 'demo:human'];
+
 const OLDEST_NODE = 20;
 
 function run() {
@@ -32,6 +35,10 @@ function run() {
   const target = COMMANDS[command];
   if (target === undefined) {
     process.stderr.write(`Throughline: unknown command "${command}". Known: ${Object.keys(COMMANDS).join(', ')}.\n`);
+    process.exit(2);
+  }
+  if (WITHOUT_OPTIONS.includes(command) && rest.length > 0) {
+    process.stderr.write(`npm run ${command} takes no options: ${rest.join(' ')}\n`);
     process.exit(2);
   }
   if (Number(process.versions.node.split('.')[0]) < OLDEST_NODE) {

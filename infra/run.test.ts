@@ -42,6 +42,12 @@ describe.runIf(findStaleInstall(ROOT) === null)('infra/run.mjs', { timeout: 60_0
     expect(unknown.output()).toContain('Known: start, test, deep, check, simulate, chaos, demo:failover');
   });
 
+  it('[CLI-INSTALL] options for a command that has none are refused', async () => {
+    const wrong = launch('demo:human', '--help');
+    expect(await wrong.ended).toBe(2);
+    expect(wrong.output()).toContain('demo:human takes no options: --help');
+  });
+
   it('[CLI-INSTALL] SIGTERM reaches the program, which drains and ends with 0', async () => {
     const serve = launch('start', '--log', 'memory:', '--listen', '127.0.0.1:0', '--admin', 'off');
     await expect.poll(() => serve.output(), { timeout: 30_000 }).toMatch(/Throughline is ready/);

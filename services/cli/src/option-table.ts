@@ -101,7 +101,7 @@ export const OPTIONS = {
     kind: 'count',
     placeholder: 'number',
     default: null,
-    help: 'Partitions of a log that is created now. An existing log keeps its own; on Kafka `topics apply` can add some, which are used once all workers and gateways were started again. Without: 4; on Kafka 12, or what there is.',
+    help: 'Partitions of a log that is created now. An existing log keeps its own; on Kafka `topics apply` can add some, which those that run use within seconds. Without: 4; on Kafka 12, or what there is.',
     yaml: 'log.partitions',
   },
   lease: {

@@ -40,6 +40,12 @@ describe('the options of npm run chaos', () => {
     expect(parse('--minuets', '5')).toContain('--minuets');
     expect(parse('five')).toContain('Usage:');
   });
+
+  it('[FLT-CHAOS] --help names the options and the faults', () => {
+    const { help = '' } = parse('--help') as { help?: string };
+    for (const part of ['Usage: npm run chaos', '--each', 'worker killed', 'broker paused'])
+      expect(help).toContain(part);
+  });
 });
 
 describe('drawFaults', () => {

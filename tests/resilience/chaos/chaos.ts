@@ -6,6 +6,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { errorStack, errorText } from '@throughline/log';
 import { createSeededRandom } from '@throughline/testkit';
 import { startStreamingCrowd } from '../crowd/streaming-crowd.ts';
 import type { StreamingCrowd } from '../crowd/streaming-crowd.ts';
@@ -41,14 +42,24 @@ async function chaos(options: ChaosOptions, signal: AbortSignal): Promise<boolea
       reject(signal.reason as Error);
     });
   });
+  const runs: FaultRun[] = [];
+  signal.addEventListener('abort', () => {
+    if (runs.length > 0) say(`\nUntil then:\n\n${renderFaultTable(rowsOf(runs))}`);
+  });
   try {
-    return await Promise.race([stopping, injectAll(world, options, signal)]);
+    return await Promise.race([stopping, injectAll(world, options, runs, signal)]);
   } finally {
     await world.stop();
   }
 }
 
-async function injectAll(world: FaultWorld, options: ChaosOptions, signal: AbortSignal): Promise<boolean> {
+/** @param runs takes what came of each fault. */
+async function injectAll(
+  world: FaultWorld,
+  options: ChaosOptions,
+  runs: FaultRun[],
+  signal: AbortSignal,
+): Promise<boolean> {
   const wanted = FAULTS.filter(({ name }) => options.faults.length === 0 || options.faults.includes(name));
   const skipped = wanted.flatMap((fault) => {
     const why = fault.whyNot?.(world) ?? null;
@@ -66,7 +77,6 @@ async function injectAll(world: FaultWorld, options: ChaosOptions, signal: Abort
   // Now: files may change meanwhile.
   const facts = describeRunOf(ROOT, world.kafka.from, options);
   say(`${options.clients} clients stream through ${world.url} on brokers in ${world.kafka.from} form`);
-  const runs: FaultRun[] = [];
   const random = createSeededRandom(options.seed);
   const until = performance.now() + options.minutes * 60_000;
   const draws: Iterator<readonly Fault[]> = options.each
@@ -104,7 +114,10 @@ function report({ runs, crowd, skipped, options, facts }: Report): boolean {
   say(`\n${renderFaultTable(rows)}\n`);
   for (const { kind, what } of findings) say(`BROKEN: ${kind}: ${what}`);
   for (const { name, untold } of runs) for (const told of untold) say(`BROKEN: ${name}: clients were told: ${told}`);
-  say(`${crowd.counts.calls} calls in all; ${skipped.length} faults skipped; seed ${options.seed}`);
+  const around = runs.reduce((sum, { counts }) => sum + counts.calls, 0);
+  say(
+    `${crowd.counts.calls} calls in all, ${crowd.counts.calls - around} of them between faults; ${skipped.length} faults skipped; seed ${options.seed}`,
+  );
   if (options.write) {
     mkdirSync(path.dirname(PAGE), { recursive: true });
     writeFileSync(PAGE, renderFaultsPage({ facts, rows, faults: FAULTS, skipped, calls: crowd.counts.calls }));
@@ -122,6 +135,10 @@ if (typeof parsed === 'string') {
   process.stderr.write(`${parsed}\n`);
   process.exit(2);
 }
+if ('help' in parsed) {
+  process.stdout.write(parsed.help);
+  process.exit(0);
+}
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
@@ -130,8 +147,9 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const)
 try {
   process.exitCode = (await chaos(parsed, interrupted.signal)) ? 0 : 1;
 } catch (error) {
-  process.stderr.write(`${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
-  process.exitCode = interrupted.signal.aborted ? 130 : 1;
+  const isInterrupted = interrupted.signal.aborted;
+  process.stderr.write(`${isInterrupted ? errorText(error) : errorStack(error)}\n`);
+  process.exitCode = isInterrupted ? 130 : 1;
 }
 // Clients of a world that is gone may still wait for it.
 process.exit();

@@ -27,6 +27,12 @@ export async function ask(options: EndpointOptions, send: () => Promise<HttpAnsw
     await pause(RETRY_MS);
     return { failed: 'no answer' };
   }
+  // A gateway that stood still had not read the request when its time was over: nothing was taken in.
+  if (answer.status === 408) {
+    counts.refused++;
+    await pause(RETRY_MS);
+    return { failed: 'refused' };
+  }
   if (answer.status !== 503 && answer.status !== 504) return { answer };
   const body = await textOf(answer, options);
   if (body === null) return { failed: 'no answer' };

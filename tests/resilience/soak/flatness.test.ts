@@ -2,8 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { findGrowth } from './flatness.ts';
 import type { Sample } from './flatness.ts';
 
-const BOUNDS = { heapBytes: 10, rssBytes: 10, handles: 2, descriptors: 2 };
-const sample = (value: number): Sample => ({ heapBytes: value, rssBytes: 5, handles: 5, descriptors: 5 });
+const BOUNDS = { heapBytes: 10, externalBytes: 10, rssBytes: 10, handles: 2, descriptors: 2 };
+const sample = (value: number): Sample => ({
+  heapBytes: value,
+  externalBytes: 5,
+  rssBytes: 5,
+  handles: 5,
+  descriptors: 5,
+});
 /** Up and down, as collections have it, over a floor that grows by `growth` a sample. */
 const sawtooth = (growth: number): Sample[] =>
   Array.from({ length: 40 }, (_, index) => sample(1000 + index * growth + (index % 5) * 100));
@@ -23,6 +29,10 @@ describe('findGrowth', () => {
       'gateway: handles grew from 20 to 30',
       'gateway: descriptors grew from 20 to 30',
     ]);
+    const large = [...sawtooth(0), { ...sample(1000), rssBytes: 11 }];
+    expect(findGrowth('gateway', large, BOUNDS)).toEqual(['gateway: rssBytes was 11']);
+    const buffers = Array.from({ length: 40 }, (_, index) => ({ ...sample(1), externalBytes: index * 2 }));
+    expect(findGrowth('gateway', buffers, BOUNDS)).toEqual(['gateway: externalBytes grew from 40 to 60']);
     expect(findGrowth('gateway', [sample(1)], BOUNDS)).toEqual(['gateway: 1 samples are too few']);
   });
 });

@@ -2,6 +2,8 @@
 
 export interface Sample {
   readonly heapBytes: number;
+  /** Of buffers, outside of the heap. */
+  readonly externalBytes: number;
   readonly rssBytes: number;
   readonly handles: number;
   readonly descriptors: number;
@@ -9,25 +11,30 @@ export interface Sample {
 
 export interface FlatBounds {
   readonly heapBytes: number;
+  readonly externalBytes: number;
+  /** At most, ever: the system takes pages back late, so its floor says little. */
   readonly rssBytes: number;
   readonly handles: number;
   readonly descriptors: number;
 }
 
-const MEASURES = ['heapBytes', 'rssBytes', 'handles', 'descriptors'] as const;
+const FLAT = ['heapBytes', 'externalBytes', 'handles', 'descriptors'] as const;
 
 /**
- * What grew by more than its bound, in words; empty if all is flat. A floor is what is left after collections and between
+ * What grew by more than its bound, or was larger than it, in words; empty if all is flat. A floor is what is left after collections and between
  * faults: the least of a quarter.
  */
 export function findGrowth(name: string, samples: readonly Sample[], bounds: FlatBounds): string[] {
   const quarter = Math.floor(samples.length / 4);
   if (quarter === 0) return [`${name}: ${samples.length} samples are too few`];
-  const floor = (part: readonly Sample[], measure: keyof Sample): number =>
+  const floor = (part: readonly Sample[], measure: (typeof FLAT)[number]): number =>
     Math.min(...part.map((sample) => sample[measure]));
-  return MEASURES.flatMap((measure) => {
+  const mostBytes = Math.max(...samples.map(({ rssBytes }) => rssBytes));
+  const tooLarge = mostBytes <= bounds.rssBytes ? [] : [`${name}: rssBytes was ${mostBytes}`];
+  const grown = FLAT.flatMap((measure) => {
     const before = floor(samples.slice(-2 * quarter, -quarter), measure);
     const after = floor(samples.slice(-quarter), measure);
     return after - before <= bounds[measure] ? [] : [`${name}: ${measure} grew from ${before} to ${after}`];
   });
+  return [...tooLarge, ...grown];
 }

@@ -18,6 +18,7 @@ export async function sampleProcess({ pid, adminUrl }: ThroughlineProcess): Prom
     };
     return {
       heapBytes: read('nodejs_heap_size_used_bytes'),
+      externalBytes: read('nodejs_external_memory_bytes'),
       rssBytes: read('process_resident_memory_bytes'),
       handles: read('nodejs_active_handles_total'),
       descriptors: readdirSync(`/proc/${pid}/fd`).length,

@@ -40,6 +40,7 @@ export interface FaultWorld {
 export interface FaultWorldOptions {
   readonly seed: number;
   /** Default: the product's own. */
+  readonly gatewayArgs?: readonly string[];
   readonly workerArgs?: readonly string[];
 }
 
@@ -50,7 +51,11 @@ const SERVER = fileURLToPath(new URL('../fixtures/recording-server.ts', import.m
 export const LEASE_MS = 8000;
 const SMALL_DISK_MB = 256;
 
-export async function startFaultWorld({ seed, workerArgs = [] }: FaultWorldOptions): Promise<FaultWorld> {
+export async function startFaultWorld({
+  seed,
+  gatewayArgs = [],
+  workerArgs = [],
+}: FaultWorldOptions): Promise<FaultWorld> {
   const prefix = `faults-${process.pid}-${Date.now().toString(36)}`;
   const parts: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
@@ -80,7 +85,7 @@ export async function startFaultWorld({ seed, workerArgs = [] }: FaultWorldOptio
         runsFile = path.join(folder, 'runs');
         process.env['RUNS_FILE'] = runsFile;
       },
-      gatewayArgs: ['--keep-alive', '1s'],
+      gatewayArgs: ['--keep-alive', '1s', ...gatewayArgs],
       workerArgs: ['--module', SERVER, '--on-owner-loss', 'restore', '--admin', '127.0.0.1:0', ...workerArgs],
     });
     parts.push(async () => product[Symbol.asyncDispose]());
