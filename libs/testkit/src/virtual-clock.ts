@@ -63,6 +63,7 @@ export function createVirtualTime({ seed, startWallMs = DEFAULT_WALL_MS }: Virtu
   const killed = new Set<string>();
   let now = 0;
   let sequence = 0;
+  let isDriven = false;
 
   const clock = (process = '', { wallSkewMs = 0 } = {}): Clock => ({
     wallMs: () => startWallMs + Math.floor(now) + wallSkewMs,
@@ -99,9 +100,13 @@ export function createVirtualTime({ seed, startWallMs = DEFAULT_WALL_MS }: Virtu
    */
   const runTimers = (until: number, isOver: () => boolean): Promise<boolean> =>
     new Promise((resolve, reject) => {
+      // The first would run far ahead of what the second means to do in between.
+      if (isDriven) throw new Error('virtual time is driven already: wait for that before the next');
+      isDriven = true;
       let waiting: NodeJS.Immediate[] = [];
       let next = 0;
       const end = (settle: () => void): void => {
+        isDriven = false;
         for (const each of waiting.slice(next)) clearImmediate(each);
         settle();
       };

@@ -55,25 +55,26 @@ describe('a call', () => {
 
   it('[WRK-EFFECTS] a call with effects reaches the server only after its start was read back', async () => {
     bench = await openBench(3);
-    let readable = true;
+    let gate = Promise.withResolvers<void>();
+    gate.resolve();
     const { host } = await bench.start({
       wrap: (log) => ({
         ...log,
         read: async (from, position, options) => {
           const batch = await log.read(from, position, options);
-          if (from.topic === 'events') await bench.until(() => readable, 10_000_000).catch(() => undefined);
+          if (from.topic === 'events') await gate.promise;
           return batch;
         },
       }),
     });
     await bench.open('k');
-    readable = false;
+    gate = Promise.withResolvers<void>();
     const at = await bench.call('k', 1, 'effect', { token: 't' });
     await bench.time.advance(500);
     const started = bench.accepted().filter(({ body }) => body.type === 'started' && body.stream.at === at);
     expect(started).toHaveLength(1);
     expect(bench.runs).toEqual([]);
-    readable = true;
+    gate.resolve();
     await bench.ended(at);
     expect(bench.runs.map(({ token }) => token)).toEqual(['t']);
     expect(host.opened).toHaveLength(1);

@@ -27,14 +27,18 @@ function member(name: string, assigned: readonly number[], choice: WorkerChoice 
   };
 }
 
-/** The group gives the partition to the worker that joined; resolves when that serves it, with how long nobody did. */
-async function move(): Promise<number> {
+/** The group gives the partition to the worker that joined. What it returns resolves when that serves it, with how long nobody did. */
+function beginMove(): () => Promise<number> {
   const since = bench.time.nowMs();
   assign.get('first')?.([]);
   assign.get('second')?.([0]);
-  await bench.until(() => second.worker.owned().length === 1);
-  return bench.time.nowMs() - since;
+  return async () => {
+    await bench.until(() => second.worker.owned().length === 1);
+    return bench.time.nowMs() - since;
+  };
 }
+
+const move = (): Promise<number> => beginMove()();
 
 async function start(choice: WorkerChoice = {}): Promise<void> {
   first = await bench.start(member('first', [0], choice));
@@ -55,10 +59,10 @@ describe('a partition that goes to a worker that joins', () => {
     await start();
     const running = await bench.call('k', 1, 'effect', { ms: 1000, token: 'running' });
     await bench.until(() => bench.runs.length === 1);
-    const moving = move();
+    const moved = beginMove();
     await bench.time.advance(100);
     const late = await bench.call('k', 2, 'effect', { token: 'late' });
-    expect(await moving).toBeLessThan(DRAIN_MS);
+    expect(await moved()).toBeLessThan(DRAIN_MS);
     for (const at of [running, late]) expect(textOf((await bench.ended(at)).messages[0])).toMatch(/^effect/);
     expect(runs()).toEqual(['worker-1 running', 'worker-2 late']);
   });
@@ -101,11 +105,11 @@ describe('a partition that goes to a worker that joins', () => {
     const brief = await bench.call('k', 1, 'lookup', { ms: 1000, token: 'brief' });
     const long = await bench.call('k', 2, 'lookup', { ms: 60_000, token: 'long' });
     await bench.until(() => bench.runs.length === 2);
-    const moving = move();
+    const moved = beginMove();
     await bench.time.advance(100);
     const late = await bench.call('k', 3, 'effect', { token: 'late' });
     const lateLook = await bench.call('k', 4, 'lookup', { token: 'late look' });
-    await moving;
+    await moved();
     expect(textOf((await bench.ended(brief)).messages[0])).toMatch(/brief$/);
     expect(errorOf((await bench.ended(long)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
     expect(errorOf((await bench.ended(late)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: false });
