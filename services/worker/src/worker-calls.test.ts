@@ -55,8 +55,8 @@ describe('a call', () => {
 
   it('[WRK-EFFECTS] a call with effects reaches the server only after its start was read back', async () => {
     bench = await openBench(3);
-    let gate = Promise.withResolvers<void>();
-    gate.resolve();
+    let gate = Promise.withResolvers<null>();
+    gate.resolve(null);
     const { host } = await bench.start({
       wrap: (log) => ({
         ...log,
@@ -68,13 +68,13 @@ describe('a call', () => {
       }),
     });
     await bench.open('k');
-    gate = Promise.withResolvers<void>();
+    gate = Promise.withResolvers<null>();
     const at = await bench.call('k', 1, 'effect', { token: 't' });
     await bench.time.advance(500);
     const started = bench.accepted().filter(({ body }) => body.type === 'started' && body.stream.at === at);
     expect(started).toHaveLength(1);
     expect(bench.runs).toEqual([]);
-    gate.resolve();
+    gate.resolve(null);
     await bench.ended(at);
     expect(bench.runs.map(({ token }) => token)).toEqual(['t']);
     expect(host.opened).toHaveLength(1);
