@@ -1,4 +1,4 @@
-/** `npm test [-- --only <part>,…]`: what every change must pass, at most 12 minutes on 2 cores. */
+/** `npm test [-- --only <part>,…]`: what every change must pass, about 14 minutes on 2 cores. */
 import { laneParts } from './parts.ts';
 import { runLane } from './run-lane.ts';
 
