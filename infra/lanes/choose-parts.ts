@@ -1,5 +1,6 @@
 /** `--only <part>,<part>` of a lane: some of its parts. */
 import { parseArgs } from 'node:util';
+import { errorText } from '@throughline/log';
 
 /** All parts without `--only`. Throws, with the names there are, on what is no part or no option. */
 export function chooseParts<T extends { readonly name: string }>(parts: readonly T[], args: readonly string[]): T[] {
@@ -9,7 +10,7 @@ export function chooseParts<T extends { readonly name: string }>(parts: readonly
   try {
     ({ only } = parseArgs({ args: [...args], options: { only: { type: 'string' } } }).values);
   } catch (error) {
-    throw new RangeError(`${error instanceof Error ? error.message : String(error)}\n${help}`, { cause: error });
+    throw new RangeError(`${errorText(error)}\n${help}`, { cause: error });
   }
   if (only === undefined) return [...parts];
   const wanted = only.split(',');

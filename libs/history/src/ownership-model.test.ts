@@ -5,6 +5,7 @@ import { claimed, eventAt, released, sent } from '@throughline/testkit';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ClaimHistory } from './claims.ts';
+import { ModelStep } from './testing/model-step.ts';
 
 const EPOCH = 'epochaaaaa';
 const FORMER = 'epochbbbbb';
@@ -62,16 +63,8 @@ function append(model: Model, real: Real, entry: Entry): void {
   real.records.push(eventAt(input, offset));
 }
 
-abstract class Step implements fc.Command<Model, Real> {
-  check(_model: Readonly<Model>): boolean {
-    return true;
-  }
-  abstract run(model: Model, real: Real): void;
-  abstract toString(): string;
-}
-
 /** A worker claims after it has read the first `seen` parts of ten of the log: it may name a predecessor that is no more. */
-class Claim extends Step {
+class Claim extends ModelStep<Model, Real> {
   readonly worker: string;
   readonly seen: number;
   readonly epoch: string;
@@ -93,7 +86,7 @@ class Claim extends Step {
 }
 
 /** A worker writes as the owner that it believes to be, however long it was away; or a gateway, as nobody. */
-class Write extends Step {
+class Write extends ModelStep<Model, Real> {
   readonly worker: string | null;
   readonly kind: 'message' | 'release';
   constructor(worker: string | null, kind: 'message' | 'release') {
@@ -118,7 +111,7 @@ class Write extends Step {
 }
 
 /** A reader begins at `at` parts of ten of the log, with the claims that the design says it is given: those before it. */
-class Begin extends Step {
+class Begin extends ModelStep<Model, Real> {
   readonly at: number;
   constructor(at: number) {
     super();
@@ -138,7 +131,7 @@ class Begin extends Step {
 }
 
 /** Each reader reads on, some not to the end, and says of each record what the model says of it. */
-class Read extends Step {
+class Read extends ModelStep<Model, Real> {
   readonly share: number;
   constructor(share: number) {
     super();

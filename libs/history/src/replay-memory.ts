@@ -65,11 +65,6 @@ export class ReplayMemory {
     );
   }
 
-  /** Every request that is remembered, by the ids that the client knows. */
-  requests(): readonly JsonRpcId[] {
-    return [...this.#requests.keys()];
-  }
-
   /** Whether all was repeated, so that what comes now is new. */
   isOver(): boolean {
     return !this.#hasDiverged && this.#repeated === this.#remembered.length;

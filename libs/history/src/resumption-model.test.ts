@@ -12,6 +12,7 @@ import { describe, expect, it } from 'vitest';
 import { follow, startFollowing } from './follow.ts';
 import { nextNumbering, startNumbering } from './numbering.ts';
 import { decideAnchor, decideOpening } from './resumption.ts';
+import { ModelStep } from './testing/model-step.ts';
 
 const KEY = 'AAAAAAAAAAAAAAAAAAAAAA';
 const EPOCHS = ['epochaaaaa', 'epochbbbbb', 'epochccccc'];
@@ -72,15 +73,7 @@ function chainOf(stream: 0 | 1, texts: readonly string[]): Uint8Array {
   return texts.reduce((chain, text) => sha(chain, text), sha(`${SESSION_TEXT}\nr${stream === 0 ? 7 : 8}\nchain`));
 }
 
-abstract class Step implements fc.Command<Model, Real> {
-  check(_model: Readonly<Model>): boolean {
-    return true;
-  }
-  abstract run(model: Model, real: Real): void;
-  abstract toString(): string;
-}
-
-class Append extends Step {
+class Append extends ModelStep<Model, Real> {
   readonly stream: Entry['stream'];
   constructor(stream: Entry['stream']) {
     super();
@@ -97,7 +90,7 @@ class Append extends Step {
   }
 }
 
-class Evict extends Step {
+class Evict extends ModelStep<Model, Real> {
   readonly share: number;
   constructor(share: number) {
     super();
@@ -111,7 +104,7 @@ class Evict extends Step {
   }
 }
 
-class Truncate extends Step {
+class Truncate extends ModelStep<Model, Real> {
   readonly count: number;
   constructor(count: number) {
     super();
@@ -128,7 +121,7 @@ class Truncate extends Step {
   }
 }
 
-class Rotate extends Step {
+class Rotate extends ModelStep<Model, Real> {
   override check({ epoch }: Readonly<Model>): boolean {
     return epoch < EPOCHS.length - 1;
   }
@@ -140,7 +133,7 @@ class Rotate extends Step {
   }
 }
 
-class End extends Step {
+class End extends ModelStep<Model, Real> {
   run(model: Model): void {
     model.isEnded = true;
   }
@@ -150,7 +143,7 @@ class End extends Step {
 }
 
 /** A client reads a stream from its first message on and keeps each cursor. */
-class Read extends Step {
+class Read extends ModelStep<Model, Real> {
   readonly stream: 0 | 1;
   constructor(stream: 0 | 1) {
     super();
@@ -186,7 +179,7 @@ class Read extends Step {
 }
 
 /** One of the cursors that were given comes back, in this session or in another one. */
-class Resume extends Step {
+class Resume extends ModelStep<Model, Real> {
   readonly pick: number;
   readonly isOther: boolean;
   constructor(pick: number, isOther: boolean) {

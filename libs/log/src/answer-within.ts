@@ -3,11 +3,11 @@
  * shorter and say more; this one holds where it has none: a thread that stands still, a socket that nobody closes, a
  * defect. So no caller of the port can hang. SPEC: WAIT-LOG.
  */
-import { ackWithin } from './ack-within.ts';
 import { abortable, deadline } from './clock.ts';
 import type { Clock } from './clock.ts';
 import { LogError } from './errors.ts';
 import type { Log, Membership } from './port.ts';
+import { ackWithin, settleWithin } from './settle-within.ts';
 
 /** Longer than the deadlines of every driver, and shorter than what clients commonly wait for an answer (60 s). */
 export const LOG_ANSWER_MS = 30_000;
@@ -25,9 +25,9 @@ const inTime = new WeakSet<Log>();
  */
 export function answerWithin(log: Log, clock: Clock, appendTimeoutMs = 0): Log {
   if (inTime.has(log)) return log;
-  const ms = LOG_ANSWER_MS;
-  const appendMs = Math.max(ms, appendTimeoutMs + AFTER_APPEND_MS);
-  const within = <T>(what: string, work: Promise<T>): Promise<T> => settleWithin(clock, ms, what, work);
+  const appendMs = Math.max(LOG_ANSWER_MS, appendTimeoutMs + AFTER_APPEND_MS);
+  const within = <T>(what: string, work: Promise<T>): Promise<T> =>
+    settleWithin(clock, LOG_ANSWER_MS, work, () => notAnswered(what));
   const bounded: Log = {
     // Partitions may be added while it lives.
     get description() {
@@ -37,12 +37,12 @@ export function answerWithin(log: Log, clock: Clock, appendTimeoutMs = 0): Log {
     onGrown: (listener) => log.onGrown(listener),
     append: (to, records) => ackWithin(clock, appendMs, log.append(to, records)),
     async read(from, position, options = {}) {
-      const limit = deadline(clock, (options.waitMs ?? 0) + ms, options.signal);
+      const limit = deadline(clock, (options.waitMs ?? 0) + LOG_ANSWER_MS, options.signal);
       try {
         return await abortable(log.read(from, position, { ...options, signal: limit.signal }), limit.signal);
       } catch (error) {
         if (!limit.expired()) throw error;
-        throw new LogError('LOG_UNAVAILABLE', notAnswered('read', ms), {}, error);
+        throw notAnswered('read');
       } finally {
         limit.dispose();
       }
@@ -77,18 +77,6 @@ function boundMembership(
   };
 }
 
-async function settleWithin<T>(clock: Clock, ms: number, what: string, work: Promise<T>): Promise<T> {
-  const limit = deadline(clock, ms);
-  try {
-    return await abortable(work, limit.signal);
-  } catch (error) {
-    if (!limit.expired()) throw error;
-    throw new LogError('LOG_UNAVAILABLE', notAnswered(what, ms), {}, error);
-  } finally {
-    limit.dispose();
-  }
-}
-
-function notAnswered(what: string, ms: number): string {
-  return `the log did not answer ${what} within ${ms} ms`;
+function notAnswered(what: string): LogError {
+  return new LogError('LOG_UNAVAILABLE', `the log did not answer ${what} within ${LOG_ANSWER_MS} ms`);
 }

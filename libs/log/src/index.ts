@@ -1,4 +1,3 @@
-export { ackWithin } from './ack-within.ts';
 export { answerWithin, LOG_ANSWER_MS } from './answer-within.ts';
 export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
@@ -19,6 +18,7 @@ export type {
 } from './port.ts';
 export { readRange } from './read-range.ts';
 export type { ReadRangeOptions } from './read-range.ts';
+export { ackWithin, settleWithin } from './settle-within.ts';
 export { systemClock, systemRandom } from './system.ts';
 export { openView } from './view.ts';
 export type { View, ViewFinding, ViewOptions } from './view.ts';

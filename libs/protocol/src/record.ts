@@ -24,30 +24,13 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const NUL = new Uint8Array([0]);
 
-/** Up to here a loop is cheaper than a call of the encoder (five times at the length of a header), and of the decoder. */
-const SHORT_TEXT = 64;
-const SHORT_BYTES = 6;
-
 export function encodeText(text: string): Uint8Array {
-  if (text.length > SHORT_TEXT) return encoder.encode(text);
-  const bytes = new Uint8Array(text.length);
-  for (let index = 0; index < text.length; index++) {
-    const unit = text.charCodeAt(index);
-    if (unit > 0x7f) return encoder.encode(text);
-    bytes[index] = unit;
-  }
-  return bytes;
+  return encoder.encode(text);
 }
 
 /** Never throws: bytes that are not UTF-8 become U+FFFD. */
 export function decodeText(bytes: Uint8Array): string {
-  if (bytes.length > SHORT_BYTES) return decoder.decode(bytes);
-  let text = '';
-  for (const byte of bytes) {
-    if (byte > 0x7f) return decoder.decode(bytes);
-    text += String.fromCharCode(byte);
-  }
-  return text;
+  return decoder.decode(bytes);
 }
 
 /**

@@ -59,9 +59,10 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
   try {
     const telemetry = { logger, metrics, renderMetrics: () => metrics.render() };
     const starting = startRole(role, settings, parts, telemetry, asked.signal);
-    const running = await unlessLate(starting, asked.signal, stopLimitMs(settings), parts.clock);
+    const limitMs = stopLimitMs(settings);
+    const running = await unlessLate(starting, asked.signal, limitMs, parts.clock);
     if (running === 'late') {
-      logger.error('stop.late', { limitMs: stopLimitMs(settings) });
+      logger.error('stop.late', { limitMs });
       return 1;
     }
     if (!asked.signal.aborted) {
@@ -70,7 +71,7 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
         asked.signal.addEventListener('abort', () => resolve(), { once: true });
       });
     }
-    return await stopInTime(running, settings, parts, logger);
+    return await stopInTime(running, asked.signal, limitMs, parts.clock, logger);
   } catch (error) {
     // Told to stop while it started: what failed is the start, which nobody wants any more.
     if (asked.signal.aborted) return 0;
@@ -87,13 +88,8 @@ function stopLimitMs({ worker, gateway }: Settings): number {
   return worker.drainMs + gateway.drainMs + STOP_GRACE_MS;
 }
 
-/** `starting`, or `late` if it has not ended `ms` after `asked` fired: whatever it waits for is left behind. */
-async function unlessLate(
-  starting: Promise<Running>,
-  asked: AbortSignal,
-  ms: number,
-  clock: Clock,
-): Promise<Running | 'late'> {
+/** `work`, or `late` if it has not ended `ms` after `asked` fired: whatever it waits for is left behind. */
+async function unlessLate<T>(work: Promise<T>, asked: AbortSignal, ms: number, clock: Clock): Promise<T | 'late'> {
   const late = Promise.withResolvers<'late'>();
   let cancel = (): void => undefined;
   const onAsked = (): void => {
@@ -101,24 +97,24 @@ async function unlessLate(
       late.resolve('late');
     });
   };
-  asked.addEventListener('abort', onAsked, { once: true });
-  starting.catch(() => undefined);
+  if (asked.aborted) onAsked();
+  else asked.addEventListener('abort', onAsked, { once: true });
+  work.catch(() => undefined);
   try {
-    return await Promise.race([starting, late.promise]);
+    return await Promise.race([work, late.promise]);
   } finally {
     asked.removeEventListener('abort', onAsked);
     cancel();
   }
 }
 
-async function stopInTime(running: Running, settings: Settings, parts: Parts, logger: Logger): Promise<number> {
-  const limitMs = stopLimitMs(settings);
-  let cancel = (): void => undefined;
-  const late = new Promise<'late'>((resolve) => {
-    cancel = parts.clock.setTimer(limitMs, () => {
-      resolve('late');
-    });
-  });
+async function stopInTime(
+  running: Running,
+  asked: AbortSignal,
+  limitMs: number,
+  clock: Clock,
+  logger: Logger,
+): Promise<number> {
   const stopped = running.stop({ drain: true }).then(
     () => 'clean' as const,
     (error: unknown) => {
@@ -126,8 +122,7 @@ async function stopInTime(running: Running, settings: Settings, parts: Parts, lo
       return 'failed' as const;
     },
   );
-  const outcome = await Promise.race([stopped, late]);
-  cancel();
+  const outcome = await unlessLate(stopped, asked, limitMs, clock);
   if (outcome === 'late') logger.error('stop.late', { limitMs });
   else logger.info('stop.done');
   return outcome === 'clean' ? 0 : 1;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from './testing/backend.ts';
-import { call, createRig, initialize } from './testing/core-rig.ts';
+import { call, createRig, dataOf, initialize } from './testing/core-rig.ts';
 import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
 import { lastIdOf } from './testing/sse-reading.ts';
 
@@ -12,8 +12,6 @@ beforeEach(async () => {
   peer = await rig.gateway({ drainMs: 10_000 });
 });
 afterEach(() => rig.stop());
-
-const dataOf = (exchange: Exchange): unknown[] => exchange.messages().map(({ data }) => JSON.parse(data) as unknown);
 
 /** Starts to drain; `isDone` tells whether it is over. */
 function drain(): { isDone: boolean; readonly done: Promise<void> } {

@@ -2,8 +2,8 @@
 import { encodeText } from '@throughline/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from './testing/backend.ts';
-import { call, createRig } from './testing/core-rig.ts';
-import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
+import { call, createRig, dataOf } from './testing/core-rig.ts';
+import type { Peer, Rig } from './testing/core-rig.ts';
 import { lastIdOf } from './testing/sse-reading.ts';
 
 let rig: Rig;
@@ -16,8 +16,6 @@ beforeEach(async () => {
   session = await rig.open(peer);
 });
 afterEach(() => rig.stop());
-
-const dataOf = (exchange: Exchange): unknown[] => exchange.messages().map(({ data }) => JSON.parse(data) as unknown);
 
 async function newestRequest(): Promise<{ kind: 'request'; at: number }> {
   return { kind: 'request', at: (await rig.backend.inbound()).at(-1)?.offset ?? -1 };

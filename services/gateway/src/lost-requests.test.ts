@@ -4,7 +4,7 @@ import { EVENT_TYPE, formatCheckpoint, makeRecord } from '@throughline/protocol'
 import type { LostRequests, StreamLabel } from '@throughline/protocol';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from './testing/backend.ts';
-import { call, createRig } from './testing/core-rig.ts';
+import { call, createRig, dataOf } from './testing/core-rig.ts';
 import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
 import { lastIdOf } from './testing/sse-reading.ts';
 
@@ -29,7 +29,6 @@ async function checkpoint(...lost: readonly LostRequests[]): Promise<void> {
   await rig.time.settle();
 }
 
-const said = (exchange: Exchange): unknown[] => exchange.messages().map(({ data }) => JSON.parse(data) as unknown);
 const isOver = async (exchange: Exchange): Promise<boolean> => {
   await rig.time.settle();
   return exchange.sink.isEnded;
@@ -43,7 +42,7 @@ describe('a call that is lost', () => {
     await checkpoint({ from: at, to: at + 1, since: await eventsEnd() });
     await rig.time.advance(15_000);
     expect(await isOver(exchange)).toBe(true);
-    expect(said(exchange)).toMatchObject([{ jsonrpc: '2.0', id: 7, ...LOST }]);
+    expect(dataOf(exchange)).toMatchObject([{ jsonrpc: '2.0', id: 7, ...LOST }]);
     const after = await peer.get(session, lastIdOf(exchange.sink.text));
     expect(after.sink.status).toBe(204);
     // The session goes on.
@@ -65,7 +64,7 @@ describe('a call that is lost', () => {
       const resumed = await gateway.get(session, primed);
       expect(resumed.sink.status).toBe(200);
       expect(await isOver(resumed)).toBe(true);
-      expect(said(resumed)).toMatchObject([
+      expect(dataOf(resumed)).toMatchObject([
         ...steps.map((step) => ({ params: { progress: step } })),
         { id: 7, ...LOST },
       ]);
@@ -81,11 +80,11 @@ describe('a call that is lost', () => {
     await checkpoint({ from: at, to: at + 1, since: await eventsEnd() });
     const resumed = await peer.get(session, primed);
     expect(await isOver(resumed)).toBe(true);
-    expect(said(resumed)).toMatchObject([{ id: 7, result: { yes: 1 } }]);
+    expect(dataOf(resumed)).toMatchObject([{ id: 7, result: { yes: 1 } }]);
     const other = await peer.post(session, call(8));
     await rig.time.advance(60_000);
     expect(await isOver(other)).toBe(false);
-    expect(said(other)).toEqual([]);
+    expect(dataOf(other)).toEqual([]);
   });
 
   it('[GW-LOST] is lost only if an accepted checkpoint says so', async () => {
@@ -121,7 +120,7 @@ describe('a call that is lost', () => {
 
 describe('a batch of which retention took the first members', () => {
   const headers = { 'mcp-protocol-version': '2025-03-26' };
-  const dataOf = (exchange: Exchange): unknown[] =>
+  const allDataOf = (exchange: Exchange): unknown[] =>
     exchange.blocks().flatMap((block) => (block.data ? [JSON.parse(block.data) as unknown] : []));
   const evictInbound = (before: number): void => {
     rig.backend.log.controls.evictBefore({ topic: 'inbound', partition: 0 }, before);
@@ -162,7 +161,7 @@ describe('a batch of which retention took the first members', () => {
     await rig.backend.say(old, { kind: 'request', at }, result(2), { answers: at + 1 });
     await rig.backend.say(old, { kind: 'request', at }, result(3), { answers: at + 2, end: true });
     expect(await isOver(exchange)).toBe(true);
-    expect(dataOf(exchange)).toMatchObject([
+    expect(allDataOf(exchange)).toMatchObject([
       { id: 2, result: {} },
       { id: 3, result: {} },
       { id: 1, ...LOST },
@@ -178,7 +177,7 @@ describe('a batch of which retention took the first members', () => {
     await checkpoint({ from: at - 1, to: at + 1, since: await eventsEnd() });
     await rig.time.advance(15_000);
     expect(await isOver(resumed)).toBe(true);
-    expect(dataOf(resumed)).toMatchObject([
+    expect(allDataOf(resumed)).toMatchObject([
       { id: 1, result: {} },
       { id: 2, ...LOST },
     ]);
@@ -201,6 +200,6 @@ describe('a batch of which retention took the first members', () => {
     await checkpoint({ from: at - 1, to: at + 1, since: await eventsEnd() });
     await rig.time.advance(30_000);
     expect(await isOver(resumed)).toBe(true);
-    expect(dataOf(resumed)).toMatchObject([{ id: 2, ...LOST }]);
+    expect(allDataOf(resumed)).toMatchObject([{ id: 2, ...LOST }]);
   });
 });

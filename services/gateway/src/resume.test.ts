@@ -4,8 +4,8 @@ import type { EventId } from '@throughline/protocol';
 import { attached, sent, streamEnded } from '@throughline/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keyOf, OTHER_EPOCH, EPOCH, progress, result } from './testing/backend.ts';
-import { call, createRig, OTHER_SECRET, SECRET } from './testing/core-rig.ts';
-import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
+import { OTHER_SECRET, SECRET, call, createRig, dataOf } from './testing/core-rig.ts';
+import type { Peer, Rig } from './testing/core-rig.ts';
 import { cursorOf, lastIdOf } from './testing/sse-reading.ts';
 
 const EVENTS = { topic: 'events', partition: 0 } as const;
@@ -44,7 +44,6 @@ async function interruptedStandalone() {
 }
 
 const changed = (id: string, change: Partial<EventId>): string => formatEventId({ ...cursorOf(id), ...change });
-const dataOf = (exchange: Exchange): unknown[] => exchange.messages().map(({ data }) => JSON.parse(data) as unknown);
 
 describe('a resume that is granted', () => {
   it('[GW-RESUME] goes on after the cursor on any gateway, each message once, with the ids an uninterrupted reader has', async () => {

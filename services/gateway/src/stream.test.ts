@@ -2,7 +2,7 @@
 import { sent, closed } from '@throughline/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { keyOf, progress, result } from './testing/backend.ts';
-import { call, createRig } from './testing/core-rig.ts';
+import { call, createRig, dataOf } from './testing/core-rig.ts';
 import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
 import { cursorOf, lastIdOf } from './testing/sse-reading.ts';
 
@@ -18,7 +18,6 @@ beforeEach(async () => {
 });
 afterEach(() => rig.stop());
 
-const dataOf = (exchange: Exchange): unknown[] => exchange.messages().map(({ data }) => JSON.parse(data) as unknown);
 const idBlocks = (exchange: Exchange) => exchange.blocks().filter(({ id }) => id !== undefined);
 const attachments = async (): Promise<number> =>
   (await rig.backend.read('events')).filter(({ headers }) =>

@@ -1,5 +1,6 @@
 /** The command line of `npm run chaos`: read whole, refused with what is wrong and what there is. */
 import { parseArgs } from 'node:util';
+import { errorText } from '@throughline/log';
 
 export interface ChaosOptions {
   readonly minutes: number;
@@ -41,7 +42,7 @@ export function parseChaosOptions(
       },
     }));
   } catch (error) {
-    return `${error instanceof Error ? error.message : String(error)}\n${USAGE}`;
+    return `${errorText(error)}\n${USAGE}`;
   }
   const faults = `Faults:\n  ${known.join('\n  ')}`;
   if (values.help)

@@ -32,6 +32,21 @@ export interface FaultRow {
   strike(scene: FaultScene): string | null;
 }
 
+/** For a while half of what a condition concerns is struck. @param did for the trace. */
+export function strikeHalf(
+  condition: 'duplicatePost' | 'requestLoss' | 'readFailure',
+  [least, most]: readonly [leastMs: number, mostMs: number],
+  did: string,
+): FaultRow['strike'] {
+  return ({ world, chance, clock }) => {
+    world.conditions[condition] = 0.5;
+    clock.setTimer(chance.between(least, most), () => {
+      world.conditions[condition] = 0;
+    });
+    return did;
+  };
+}
+
 /** One of those that are at work, by chance. */
 export function pickUp<T extends Node>(nodes: readonly T[], chance: Chance): T | null {
   const there = nodes.filter((node) => node.isUp() && node.process()?.isPaused() === false);

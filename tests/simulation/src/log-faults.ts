@@ -1,6 +1,6 @@
 /** Faults of the log as processes see it: late, silent, refusing, or leaving them in doubt. */
 import type { AppendFate } from './conditions.ts';
-import { pickUp } from './fault-scene.ts';
+import { pickUp, strikeHalf } from './fault-scene.ts';
 import type { FaultRow, FaultScene } from './fault-scene.ts';
 
 function failAppends(fates: Partial<Record<AppendFate, number>>, { world, chance, clock }: FaultScene): string {
@@ -10,6 +10,23 @@ function failAppends(fates: Partial<Record<AppendFate, number>>, { world, chance
     if (world.conditions.appendFates === fates) world.conditions.appendFates = null;
   });
   return `appends end as ${JSON.stringify(fates)} for ${ms.toFixed(0)} ms`;
+}
+
+/** One process is slow for a while, by up to `mostMs`. @param did for the trace. */
+function slowOne(
+  { world, gateways, workers, chance, clock }: FaultScene,
+  how: 'slowAppendMs' | 'slowCompletionMs',
+  mostMs: number,
+  did: (name: string) => string,
+): string | null {
+  const process = pickUp([...gateways, ...workers], chance)?.process() ?? null;
+  if (process === null) return null;
+  const slow = world.conditions[how];
+  slow.set(process.name, chance.between(20, mostMs));
+  clock.setTimer(chance.between(200, 2000), () => {
+    slow.delete(process.name);
+  });
+  return did(process.name);
 }
 
 const MOST_PARTITIONS = 5;
@@ -29,30 +46,12 @@ export const LOG_FAULTS = {
   'slow-process': {
     what: 'appends of one process take long',
     harm: 'none',
-    strike({ world, gateways, workers, chance, clock }) {
-      const process = pickUp([...gateways, ...workers], chance)?.process() ?? null;
-      if (process === null) return null;
-      const slow = world.conditions.slowAppendMs;
-      slow.set(process.name, chance.between(20, 300));
-      clock.setTimer(chance.between(200, 2000), () => {
-        slow.delete(process.name);
-      });
-      return `appends of ${process.name} are slow`;
-    },
+    strike: (scene) => slowOne(scene, 'slowAppendMs', 300, (name) => `appends of ${name} are slow`),
   },
   'slow-completions': {
     what: 'a process hears late what the log did, and not in the order in which it did it',
     harm: 'none',
-    strike({ world, gateways, workers, chance, clock }) {
-      const process = pickUp([...gateways, ...workers], chance)?.process() ?? null;
-      if (process === null) return null;
-      const slow = world.conditions.slowCompletionMs;
-      slow.set(process.name, chance.between(20, 400));
-      clock.setTimer(chance.between(200, 2000), () => {
-        slow.delete(process.name);
-      });
-      return `${process.name} hears late and out of order`;
-    },
+    strike: (scene) => slowOne(scene, 'slowCompletionMs', 400, (name) => `${name} hears late and out of order`),
   },
   'cut-from-log': {
     what: 'the way between the log and one process, or all, is cut for a while, one way or both',
@@ -86,13 +85,7 @@ export const LOG_FAULTS = {
   'read-failure': {
     what: 'reads fail for a while',
     harm: 'none',
-    strike({ world, chance, clock }) {
-      world.conditions.readFailure = 0.5;
-      clock.setTimer(chance.between(50, 600), () => {
-        world.conditions.readFailure = 0;
-      });
-      return 'reads fail';
-    },
+    strike: strikeHalf('readFailure', [50, 600], 'reads fail'),
   },
   'partitions-added': {
     what: 'partitions are added, and the group shares all of them out anew',

@@ -1,4 +1,5 @@
 /** Faults of the network between clients and gateways. */
+import { strikeHalf } from './fault-scene.ts';
 import type { FaultRow } from './fault-scene.ts';
 
 export const NETWORK_FAULTS = {
@@ -23,23 +24,11 @@ export const NETWORK_FAULTS = {
   'duplicate-post': {
     what: 'a proxy repeats POSTs through another gateway',
     harm: 'none',
-    strike({ world, chance, clock }) {
-      world.conditions.duplicatePost = 0.5;
-      clock.setTimer(chance.between(100, 1500), () => {
-        world.conditions.duplicatePost = 0;
-      });
-      return 'POSTs are repeated';
-    },
+    strike: strikeHalf('duplicatePost', [100, 1500], 'POSTs are repeated'),
   },
   'request-lost': {
     what: 'requests get lost on their way, and only time tells their clients',
     harm: 'none',
-    strike({ world, chance, clock }) {
-      world.conditions.requestLoss = 0.5;
-      clock.setTimer(chance.between(100, 1500), () => {
-        world.conditions.requestLoss = 0;
-      });
-      return 'requests get lost';
-    },
+    strike: strikeHalf('requestLoss', [100, 1500], 'requests get lost'),
   },
 } as const satisfies Record<string, FaultRow>;

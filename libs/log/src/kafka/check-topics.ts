@@ -6,6 +6,7 @@ import { LogError } from '../errors.ts';
 import type { Acl, KafkaRole } from './acls.ts';
 import { aclsOf, isAllowed } from './acls.ts';
 import type { ClusterMap } from './cluster-map.ts';
+import { commonPartitions } from './growth.ts';
 import { deniedFailure, isDenial } from './kafka-failure.ts';
 import type { KafkaLogEvent } from './options.ts';
 import { topicName } from './topic-names.ts';
@@ -83,7 +84,7 @@ export async function checkTopics(
   }
   return {
     clusterId: `${metadata.clusterId ?? ''}/${prefix}`,
-    partitions: Math.min(countOf('inbound'), countOf('events'), countOf('sessions')),
+    partitions: commonPartitions(countOf),
     maxMessageBytes: Number.isFinite(maxMessageBytes) ? maxMessageBytes : DEFAULT_MAX_MESSAGE_BYTES,
     retentionMs,
   };

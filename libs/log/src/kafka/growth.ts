@@ -2,7 +2,7 @@
  * Looks for partitions that were added, as long as anybody wants to know. Topics grow one after the other: the smallest
  * count is the one that can be used. SPEC: LOG-GROWN, KAFKA-GROWN.
  */
-import type { Topic } from '@throughline/protocol';
+import { hasOnePartition, TOPICS } from '@throughline/protocol';
 import type { Clock } from '../clock.ts';
 import type { PartitionCount } from '../partition-count.ts';
 import type { ClusterMap } from './cluster-map.ts';
@@ -22,7 +22,12 @@ export interface Growth {
 const GROWTH_MS = 5000;
 const ANSWER_MS = 5000;
 /** Those whose partitions belong together. */
-const WIDE: readonly Topic[] = ['inbound', 'events', 'sessions'];
+const WIDE = TOPICS.filter((topic) => !hasOnePartition(topic));
+
+/** How many partitions all of them have. `of`: how many one has. */
+export function commonPartitions(of: (topic: (typeof WIDE)[number]) => number): number {
+  return Math.min(...WIDE.map(of));
+}
 
 export function createGrowth(options: {
   readonly clock: Clock;
@@ -39,9 +44,11 @@ export function createGrowth(options: {
   const look = async (): Promise<void> => {
     // Not by the map's own question: what it knows of leaders must not look younger than it is.
     const { topics } = await map.callAny(metadataCall(names), ANSWER_MS);
-    const counts = names.map((name) => topics.find((topic) => topic.name === name)?.partitions.length ?? 0);
     const before = count.known();
-    const now = Math.min(...counts);
+    const now = commonPartitions((topic) => {
+      const name = topicName(prefix, topic);
+      return topics.find((each) => each.name === name)?.partitions.length ?? 0;
+    });
     if (isStopped || now <= before) return;
     options.onLog({ level: 'info', message: 'partitions were added', fields: { from: before, to: now } });
     count.learn(now);

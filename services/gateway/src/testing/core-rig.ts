@@ -247,6 +247,11 @@ export async function createRig(
   return rig;
 }
 
+/** The messages of a stream, parsed. */
+export function dataOf(exchange: Exchange): unknown[] {
+  return exchange.messages().map(({ data }) => JSON.parse(data) as unknown);
+}
+
 function makeExchange(sink: RecordingSink, done: Promise<void>): Exchange {
   return {
     sink,

@@ -2,6 +2,7 @@
  * What a host gets for each thing that it is asked to do. Hosts have shorter deadlines of their own, which say more; these
  * hold where they have none, or break them. SPEC: WAIT-HOST.
  */
+import { settleWithin } from '@throughline/log';
 import type { Clock } from '@throughline/log';
 import { HostError } from '../host/host.ts';
 
@@ -24,22 +25,8 @@ export function hostWithin<T>(
   work: Promise<T>,
   late: (value: T) => void = () => undefined,
 ): Promise<T> {
-  return new Promise((resolve, reject) => {
-    let isLate = false;
-    const cancel = clock.setTimer(ms, () => {
-      isLate = true;
-      reject(new HostError('HOST_TIMEOUT', `the server did not ${what} within ${ms / 1000} s`));
-    });
-    work.then(
-      (value) => {
-        cancel();
-        if (isLate) late(value);
-        else resolve(value);
-      },
-      (error: unknown) => {
-        cancel();
-        reject(error instanceof Error ? error : new Error(String(error)));
-      },
-    );
+  return settleWithin(clock, ms, work, () => {
+    work.then(late, () => undefined);
+    return new HostError('HOST_TIMEOUT', `the server did not ${what} within ${ms / 1000} s`);
   });
 }

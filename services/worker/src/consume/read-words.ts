@@ -95,7 +95,9 @@ class HeardWords {
   hear({ key, body, record }: EventRecord): void {
     if (body.type !== 'message') return;
     const call = this.#byStream.get(nameOf(key, formatTarget(body.stream)));
-    const candidates = [...this.words.keys()].filter((each) => each.key === key && body.among.includes(each.at));
+    const { among } = body;
+    const candidates =
+      among.length === 0 ? [] : [...this.words.keys()].filter((each) => each.key === key && among.includes(each.at));
     const json = decodeText(record.value ?? new Uint8Array(0));
     const classified = classifyText(json);
     const takenBack = 'kind' in classified ? withdrawnId(classified.message) : null;

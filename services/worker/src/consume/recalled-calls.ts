@@ -85,19 +85,22 @@ export class RecalledCalls {
   ): Promise<void> {
     const { context, partition, over } = this.#parts;
     const replay = new ReplayMemory(said);
+    const learn = (answer: JsonRpcResponse): void => {
+      if (replay.learn(answer)) memory.fits(JSON.stringify(answer).length);
+    };
     for (const id of asked) {
       const at = answers.get(answerKey(call.key, idKey(id)));
       if (at === undefined) continue;
       const answer = await this.#answerAt(at);
       if (answer === null) continue;
-      if (replay.learn(answer)) memory.fits(JSON.stringify(answer).length);
+      learn(answer);
       asked.delete(id);
     }
     if (over.aborted || call.state === 'done') return;
     // From here on answers find their questions.
     const early = memory.takeEarly();
     for (const answer of early) {
-      if (replay.learn(answer)) memory.fits(JSON.stringify(answer).length);
+      learn(answer);
       if (answer.id !== null) asked.delete(answer.id);
     }
     memory.replay = replay;
