@@ -12,7 +12,8 @@ export interface Chance extends SeededRandom {
 }
 
 export function createChance(seed: number, actor: string): Chance {
-  let mixed = 0x811c9dc5 ^ seed;
+  // A seed of one digit would cancel that digit in the name: 1 to 9 were one run.
+  let mixed = 0x811c9dc5 ^ (seed < 10 ? 1 : seed);
   for (const letter of `${seed}/${actor}`) mixed = Math.imul(mixed ^ letter.charCodeAt(0), 0x01000193) >>> 0;
   const random = createSeededRandom(mixed);
   const chance: Chance = {
