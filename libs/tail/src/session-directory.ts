@@ -147,6 +147,11 @@ export class SessionDirectory {
     await this.#views.get(partition)?.sync(signal);
   }
 
+  /** The topic may be another than was read: it is looked at before {@link sync} resolves. */
+  doubt(): void {
+    for (const view of this.#views.values()) view.doubt();
+  }
+
   async close(): Promise<void> {
     await Promise.all([...this.#views.values()].map((view) => view.close()));
   }

@@ -146,6 +146,8 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
     epoch = next;
     metrics.add('throughline_epoch_changes_total');
     tails = makeTails(next);
+    // What broke the former one may have made `sessions` anew as well, and let it grow past this view.
+    directory.doubt();
     former.stop().catch((error: unknown) => {
       logger.error('the tails of the former epoch could not be stopped', { error: errorText(error) });
     });

@@ -49,8 +49,7 @@ export const HISTORY_FAULTS = {
       const { start, end } = world.store.partition(ref).bounds();
       const hint = newestHint(world, ref.partition);
       const below = Math.min(end, hint.offset + 1 + chance.below(3));
-      // Within milliseconds of its claim an owner tells it in meta: no retention is that quick.
-      if (below <= start || lastClaimBelow(world, ref.partition, below) > hint.claim) return null;
+      if (below <= start) return null;
       if (isAlone) for (const { process } of workers) process()?.kill('killed');
       archive();
       evictAsOld(world, ref.partition, below);
@@ -112,26 +111,15 @@ export const HISTORY_FAULTS = {
     what: 'the topic sessions is deleted and made anew',
     harm: 'history',
     breaks: true,
-    strike: (scene) => (isHeard(scene) ? breakHistory(scene, ['sessions'], false) : null),
+    strike: (scene) => breakHistory(scene, ['sessions'], false),
   },
   'recreated-meta': {
     what: 'the topic meta is deleted and made anew',
     harm: 'history',
     breaks: true,
-    strike: (scene) => (isHeard(scene) ? breakHistory(scene, ['meta'], false) : null),
+    strike: (scene) => breakHistory(scene, ['meta'], false),
   },
 } as const satisfies Record<string, FaultRow>;
-
-/**
- * Whether every process is there to notice it: these topics are so small here that they grow back past the place of one that
- * stands still for a second, and the memory log, unlike Kafka, has no name for the topic that was made anew.
- */
-function isHeard({ world, gateways, workers }: FaultScene): boolean {
-  return (
-    world.conditions.cutOff.size === 0 &&
-    [...gateways, ...workers].every((node) => node.isUp() && node.process()?.isPaused() === false)
-  );
-}
 
 /** Once in a while, and only where something was told of what is lost: the rest nobody can know of. */
 function breakHistory(
@@ -156,6 +144,8 @@ function breakHistory(
       world.store.controls.truncate(ref, at);
       did.push(`${topic}/${partition} at ${at}`);
     }
+  if (!isPartial)
+    for (const topic of topics) world.conditions.madeAnew.set(topic, (world.conditions.madeAnew.get(topic) ?? 0) + 1);
   return did.length === 0 ? null : `lose ${did.join(', ')}`;
 }
 

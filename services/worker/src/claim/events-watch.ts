@@ -34,6 +34,7 @@ export class EventsWatch {
       guard: context.guard,
       hint: () => context.meta.hint(epoch, partition),
       syncHints: (signal) => context.meta.sync(signal),
+      isStillInForce: (claimed, signal) => context.meta.isStillInForce(epoch, claimed, signal),
       onEvent: (event, verdict) => {
         if (verdict === 'accepted') this.#fold(event);
         this.listener?.(event, verdict);

@@ -237,11 +237,20 @@ export class PartitionOwner {
   /** After a tenure that did not come to its release. */
   async #letGo(): Promise<void> {
     const { context, partition } = this.#options;
+    // With the epoch its claims end, and so does the watch over them: then it is looked again.
+    const over = new AbortController();
+    const end = (): void => {
+      over.abort();
+    };
+    const stopEpoch = context.meta.onEpoch(end);
+    this.#abandoned.signal.addEventListener('abort', end, { once: true });
     const watch = new EventsWatch(context, partition, context.meta.epoch() ?? '');
     try {
-      await releaseClaims(context, watch, partition, this.#abandoned.signal);
-      this.#mayHold = false;
+      await releaseClaims(context, watch, partition, over.signal);
+      if (!over.signal.aborted) this.#mayHold = false;
     } finally {
+      stopEpoch();
+      this.#abandoned.signal.removeEventListener('abort', end);
       await watch.stop();
     }
   }
