@@ -175,6 +175,11 @@ export class PartitionOwner {
     });
     this.#tenure = tenure;
     const { signal } = over;
+    // A successor's claim may be among them.
+    watch.onMissed = () => {
+      logger.warn('ownership in question', { partition, claim, reason: 'events were evicted before they were read' });
+      over.abort();
+    };
     // The tenure hears of claims from here on; one that came just before it is found like this.
     if (watch.claims().owner()?.claim !== claim) over.abort();
     try {
@@ -205,7 +210,7 @@ export class PartitionOwner {
     };
     signal.addEventListener('abort', onOver, { once: true });
     checkpointer.start();
-    const consuming = consumeInbound(context, { partition, epoch, tenure }, stopReading.signal);
+    const consuming = consumeInbound(context, { partition, epoch, watch, tenure }, stopReading.signal);
     try {
       if (await firesFirst(this.#leaving.signal, signal)) {
         this.#setOwned(null);
