@@ -115,6 +115,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'questions-of-anybody-are-nobodys',
+    breaks: 'what a stdio server asks while several calls run is not told to be theirs, so they ask it again',
+    test: 'services/worker/src/worker-memory.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/server-messages.ts',
+        from: 'const among = expecting === undefined && others.length > 1 ? others : [];',
+        to: 'const among: readonly OpenCall[] = [];',
+      },
+    ],
+  },
+  {
     name: 'dispatch-before-start-is-read-back',
     seed: 1,
     breaks: 'a call with effects runs before its start was read back accepted',
@@ -435,6 +447,18 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'libs/log/src/answer-within.ts',
         from: 'append: (to, records) => ackWithin(clock, appendMs, log.append(to, records)),',
         to: 'append: (to, records) => log.append(to, records),',
+      },
+    ],
+  },
+  {
+    name: 'worker-waits-for-its-log',
+    breaks: 'a worker has no deadline for what it asks of a log that does not answer',
+    test: 'tests/deadlines/cut-waits.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/start-worker.ts',
+        from: 'const log = answerWithin(deps.log, clock, config.appendTimeoutMs);',
+        to: 'const log = deps.log;',
       },
     ],
   },
