@@ -5,7 +5,7 @@ import type { Log } from '@throughline/log';
 import type { MemoryLog } from '@throughline/log/memory';
 import { formatTarget, makeRecord } from '@throughline/protocol';
 import type { JsonRpcMessage, Offset } from '@throughline/protocol';
-import { errorOf, methodsOf, textOf } from './testing/messages.ts';
+import { errorOf, methodsOf, questionsOf, textOf, withdrawnOf } from './testing/messages.ts';
 import type { ScriptStep } from './testing/scripted-host.ts';
 import { EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
 import type { Bench, BenchWorker, WorkerChoice } from './testing/worker-bench.ts';
@@ -33,12 +33,8 @@ const converse = (script: readonly ScriptStep[], more: object = {}, id = 1): Pro
 const told = (label: string): readonly JsonRpcMessage[] => bench.stream(label).messages;
 const said = (at: Offset): readonly JsonRpcMessage[] => told(`r${at}`);
 const spoken = (at: Offset, count: number): Promise<void> => bench.until(() => said(at).length >= count);
-const questions = (at: Offset | 's'): readonly unknown[] =>
-  told(at === 's' ? at : `r${at}`).flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-const withdrawn = (at: Offset | 's'): readonly unknown[] =>
-  told(at === 's' ? at : `r${at}`).flatMap((message) =>
-    'method' in message && message.method === WITHDRAWN ? [message.params?.['requestId']] : [],
-  );
+const questions = (at: Offset | 's'): readonly unknown[] => questionsOf(told(at === 's' ? at : `r${at}`));
+const withdrawn = (at: Offset | 's'): readonly unknown[] => withdrawnOf(told(at === 's' ? at : `r${at}`));
 const answer = (id: unknown, text: string): Promise<unknown> =>
   bench.post('k', { jsonrpc: '2.0', id, result: { text } });
 const replied = async (at: Offset | 's', which: number, text: string): Promise<void> => {
