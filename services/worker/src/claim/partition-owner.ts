@@ -28,6 +28,7 @@ export interface PartitionOwnerOptions {
 }
 
 export class PartitionOwner {
+  readonly partition: Partition;
   readonly #options: PartitionOwnerOptions;
   /** Fires when the partition is to be left. */
   readonly #leaving = new AbortController();
@@ -43,11 +44,17 @@ export class PartitionOwner {
 
   constructor(options: PartitionOwnerOptions) {
     this.#options = options;
+    this.partition = options.partition;
     this.#finished = this.#run();
   }
 
   isOwned(): boolean {
     return this.#ownedIn !== null && this.#ownedIn === this.#options.context.meta.epoch();
+  }
+
+  /** A claim of this worker may be in force and not released: its successor waits until this worker counts as gone. */
+  mayHold(): boolean {
+    return this.#mayHold;
   }
 
   /** How far the work has come; `null` while the partition is not owned. */
@@ -251,8 +258,7 @@ export class PartitionOwner {
     this.#abandoned.signal.addEventListener('abort', end, { once: true });
     const watch = new EventsWatch(context, partition, context.meta.epoch() ?? '');
     try {
-      await releaseClaims(context, watch, partition, over.signal);
-      if (!over.signal.aborted) this.#mayHold = false;
+      this.#mayHold = !(await releaseClaims(context, watch, partition, over.signal));
     } finally {
       stopEpoch();
       this.#abandoned.signal.removeEventListener('abort', end);
