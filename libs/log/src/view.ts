@@ -15,7 +15,7 @@ import type { Log, PartitionRef } from './port.ts';
 /**
  * `doubt`: the log ends before what was applied, or holds another record there; the view is not complete until that is clear. `holds`: it is clear, and
  * nothing was lost. `lost`: the log was made anew, or lost its end; the view begins anew. `again`: it begins anew because
- * it was told to. `rebuilt`: after either, all that the log held is applied.
+ * it was told to, or the topic was made anew, whether it has noticed before or not. `rebuilt`: after either, all that the log held is applied.
  */
 export type ViewFinding = 'doubt' | 'holds' | 'lost' | 'again' | 'rebuilt';
 
@@ -72,7 +72,6 @@ export function openView(options: ViewOptions): View {
   let anchor: Anchor | null = null;
   let source: string | undefined;
   let madeAnew: number | undefined;
-  let isAnew = false;
   let readMs = clock.monoMs();
   // After whatever may have happened behind its back, the view looks before it goes on.
   let isUnsure = false;
@@ -93,7 +92,7 @@ export function openView(options: ViewOptions): View {
   };
   const beginAnew = (why: 'lost' | 'again', end: Offset): void => {
     options.onFinding(why, readMs);
-    isAnew = isToReread = false;
+    isToReread = false;
     position = 0;
     anchor = null;
     rebuildUntil = end;
@@ -111,9 +110,9 @@ export function openView(options: ViewOptions): View {
       beginAnew('lost', continuity.end);
       // What they waited for is gone; what is there instead is what can be waited for.
       for (const waiter of waiters) waiter.until = Math.min(waiter.until, continuity.end);
-    } else if (isAnew || isToReread) {
+    } else if (isToReread) {
       const { end } = await abortable(log.bounds(of), signal);
-      beginAnew(isAnew ? 'lost' : 'again', end);
+      beginAnew('again', end);
     } else if (isInDoubt) options.onFinding('holds', readMs);
     isInDoubt = false;
     isUnsure = false;
@@ -133,7 +132,7 @@ export function openView(options: ViewOptions): View {
     // What failed or moved was tried again within the read: it is no less a reason to look.
     if (anchor !== null && batch.source !== source) isUnsure = true;
     source = batch.source;
-    if (anchor !== null && (batch.madeAnew ?? 0) > (madeAnew ?? 0)) isUnsure = isAnew = true;
+    if (anchor !== null && (batch.madeAnew ?? 0) > (madeAnew ?? 0)) isUnsure = isToReread = true;
     madeAnew = batch.madeAnew;
     // Doubted meanwhile: whatever was read may belong to another history.
     if (isUnsure) return;
