@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import type { Plan } from './src/plan.ts';
 import { runPlan } from './src/run-seed.ts';
 
-it('[SIM-ONCE, WRK-SLEPT] a worker that slept, and was replaced meanwhile, runs no call without effects before it knows', async () => {
+it('[SIM-ONCE] [WRK-SLEPT] a worker that slept, and was replaced meanwhile, runs no call without effects before it knows', async () => {
   const plan: Plan = {
     seed: 968,
     partitions: 1,
@@ -58,7 +58,7 @@ it('[SIM-ONCE, WRK-SLEPT] a worker that slept, and was replaced meanwhile, runs 
   expect((await runPlan(plan)).findings).toEqual([]);
 });
 
-it('[SIM-ENDS, WRK-MISSED] a worker from whom retention took the claim of its successor does not go on as owner', async () => {
+it('[SIM-ENDS] [WRK-MISSED] a worker from whom retention took the claim of its successor does not go on as owner', async () => {
   const plan: Plan = {
     seed: 109,
     partitions: 2,

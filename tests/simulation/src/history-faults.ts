@@ -1,5 +1,5 @@
 /** Faults of the history itself: what is gone, evicted, cut off, or begun anew. */
-import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY, readEventRecord } from '@throughline/protocol';
+import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY } from '@throughline/protocol';
 import type { FaultRow, FaultScene } from './fault-scene.ts';
 import type { World } from './nodes.ts';
 import type { HistoryBreak } from './records-of-run.ts';
@@ -31,7 +31,7 @@ export const HISTORY_FAULTS = {
       const ref = { topic: 'events', partition } as const;
       archive();
       const { start, end } = world.store.partition(ref).bounds();
-      const limit = newestHint(world, partition).offset;
+      const limit = newestHint(world, partition);
       const below = Math.min(limit, Math.floor(start + (end - start) * chance.unit()));
       if (below <= start) return null;
       world.store.controls.evictBefore(ref, below);
@@ -48,7 +48,7 @@ export const HISTORY_FAULTS = {
       const ref = { topic: 'events', partition: chance.below(world.store.description.partitions) } as const;
       const { start, end } = world.store.partition(ref).bounds();
       const hint = newestHint(world, ref.partition);
-      const below = Math.min(end, hint.offset + 1 + chance.below(3));
+      const below = Math.min(end, hint + 1 + chance.below(3));
       if (below <= start) return null;
       if (isAlone) for (const { process } of workers) process()?.kill('killed');
       archive();
@@ -172,36 +172,17 @@ function newestMark(world: World, wanted: string): number {
   return end;
 }
 
-function lastClaimBelow(world: World, partition: number, below: number): number {
-  const part = world.store.partition({ topic: 'events', partition });
-  const { records } = part.read(part.bounds().start, Number.MAX_SAFE_INTEGER);
-  return (
-    records.findLast((record) => {
-      const event = readEventRecord(record);
-      return record.offset < below && !('unreadable' in event) && event.body.type === 'claimed';
-    })?.offset ?? -1
-  );
-}
-
-interface Hint {
-  readonly offset: number;
-  /** The newest claim that it tells. */
-  readonly claim: number;
-}
-
 /** What the newest checkpoint hint in `meta` names: retention never comes near it in a partition that is served. */
-function newestHint(world: World, partition: number): Hint {
+function newestHint(world: World, partition: number): number {
   const part = world.store.partition({ topic: 'meta', partition: 0 });
   const suffix = META_KEY.checkpoint('', partition).split('/').slice(2).join('/');
-  let [offset, claim] = [0, -1];
+  let newest = 0;
   const text = new TextDecoder();
   for (const { key, value } of part.read(part.bounds().start, Number.MAX_SAFE_INTEGER).records) {
     if (key === null || value === null) continue;
     const name = text.decode(key);
     if (!name.startsWith('checkpoint/') || !name.endsWith(`/${suffix}`)) continue;
-    const hint = JSON.parse(text.decode(value)) as { offset: number; claims: number[] };
-    offset = Math.max(offset, hint.offset);
-    claim = Math.max(claim, ...hint.claims);
+    newest = Math.max(newest, (JSON.parse(text.decode(value)) as { offset: number }).offset);
   }
-  return { offset, claim };
+  return newest;
 }

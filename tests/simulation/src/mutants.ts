@@ -292,6 +292,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'unknown-epochs-are-passed-over',
+    seed: 40,
     breaks: 'a process that slept while meta was made anew takes no notice of claims and heartbeats of another epoch',
     faults: ['recreated-meta', 'recreated-sessions', 'gateway-pause', 'worker-pause', 'pause-at-await', 'cut-from-log'],
     edits: [
