@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { Offset } from '@throughline/protocol';
 import { errorOf, questionsOf, textOf, withdrawnOf } from './testing/messages.ts';
 import type { ScriptStep } from './testing/scripted-host.ts';
-import { INBOUND, openBench } from './testing/worker-bench.ts';
+import { EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
 import type { Bench, BenchWorker, WorkerChoice } from './testing/worker-bench.ts';
 
 let bench: Bench;
@@ -212,6 +212,20 @@ describe('limits of the promise', () => {
     await bench.start(QUICK);
     expect(textOf((await bench.ended(again)).messages[0])).toBe('effect t');
     expect(ran()).toEqual(['effect t', 'effect t']);
+  });
+
+  it('[LIM-PAST] if a size cap took all of events and nothing of inbound, what had ended ends once more, as lost; nothing runs again', async () => {
+    const first = await openWith(23);
+    const done = await bench.call('k', 1, 'effect', { token: 't' });
+    await bench.ended(done);
+    first.crash();
+    bench.store.controls.evictBefore(EVENTS, bench.store.partition(EVENTS).bounds().end);
+    await bench.start(QUICK);
+    expect(errorOf((await bench.ended(done)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(ran()).toEqual(['effect t']);
+    // Its client was given the result, and can no longer resume from before it.
+    const next = await bench.call('k', 2, 'effect', { token: 'next' });
+    expect(textOf((await bench.ended(next)).messages[0])).toBe('effect next');
   });
 
   it('[LIM-NAMES] two clients of one session share its request ids: the same id with another body is refused, with the same body it is one call', async () => {
