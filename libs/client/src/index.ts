@@ -1,0 +1,2 @@
+/** A resumable transport for the official MCP clients. */
+export {};

@@ -1,0 +1,2 @@
+/** The file store: what needs Node. */
+export {};

@@ -1,0 +1,2 @@
+/** A server that lies, for tests of clients. */
+export {};
