@@ -124,11 +124,11 @@ function close({ stream, message }: Scene): void {
 }
 
 /** Answers a resume with what was never said on its stream. */
-function answerWith(world: World, { session, response }: Resume, foreign: ScriptedStream): void {
+function answerWith(world: World, { session, stream, response }: Resume, foreign: ScriptedStream): void {
   for (const message of foreignScript(FOREIGN_EVENTS, foreign.requestId)) foreign.add(message);
   const connection = openSse(world, session, response, EVENT_STREAM);
   deliver(world, foreign, connection, foreign.events);
-  if (foreign.label.kind === 'request') connection.end();
+  if (stream.isFinished) connection.end();
 }
 
 function otherEpoch(epoch: string): string {
