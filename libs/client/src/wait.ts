@@ -39,9 +39,9 @@ export function within<T>(work: Promise<T>, ms: number, late: () => Error, signa
         end();
         resolve(value);
       },
-      (error: Error) => {
+      (error: unknown) => {
         end();
-        reject(error);
+        reject(error instanceof Error ? error : new Error('failed', { cause: error }));
       },
     );
   });
