@@ -1,7 +1,6 @@
 /** An official client on the resumable transport, as a client check wants it. */
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
-import type { Transport as TransportV1 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { LoggingMessageNotificationSchema } from '@modelcontextprotocol/sdk/types.js';
 import { ResumableTransport } from '@throughline/client';
 import type { ResumableTransportOptions } from '@throughline/client';
