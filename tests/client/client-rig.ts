@@ -5,14 +5,32 @@ import { waitUntil } from '@throughline/testkit/processes';
 import { onTestFinished } from 'vitest';
 import { ScriptedServer } from './scripted-server.ts';
 
-/** Loose, since tests look into it. */
-export type Got = {
-  readonly id?: any;
+/** As far as the tests look into it. */
+export interface Params {
+  readonly data?: unknown;
+  readonly uri?: string;
+  readonly level?: string;
+  readonly requestId?: string | number;
+  readonly progressToken?: string | number;
+  readonly clientInfo?: { readonly name: string };
+  readonly _meta?: { readonly progressToken?: string | number };
+}
+
+export interface Got {
+  readonly id?: string | number;
   readonly method?: string;
-  readonly params?: any;
-  readonly result?: any;
-  readonly error?: { readonly code: number; readonly message: string; readonly data: any };
-};
+  readonly params?: Params;
+  readonly result?: { readonly action?: string };
+  readonly error?: {
+    readonly code: number;
+    readonly message: string;
+    readonly data: { readonly code?: string; readonly mayHaveRun?: boolean };
+  };
+}
+
+export interface HeardError extends Error {
+  readonly code?: string;
+}
 
 export interface ClientRig {
   readonly server: ScriptedServer;
@@ -20,7 +38,7 @@ export interface ClientRig {
   /** Messages and reports in the order in which the application heard them. */
   readonly heard: string[];
   readonly got: Got[];
-  readonly errors: any[];
+  readonly errors: HeardError[];
   readonly lost: LostSession[];
   readonly restored: RestoredSession[];
   readonly unproven: UnprovenNotice[];
@@ -45,7 +63,7 @@ export function makeRig(
 ): ClientRig {
   const heard: string[] = [];
   const got: Got[] = [];
-  const errors: any[] = [];
+  const errors: HeardError[] = [];
   const lost: LostSession[] = [];
   const restored: RestoredSession[] = [];
   const unproven: UnprovenNotice[] = [];
@@ -69,7 +87,7 @@ export function makeRig(
     heard.push(each.method ?? `${each.error === undefined ? 'result' : 'error'} ${String(each.id)}`);
     return onMessage?.(each) as undefined;
   };
-  transport.onerror = (error) => errors.push(error);
+  transport.onerror = (error) => errors.push(error as HeardError);
   onTestFinished(() => transport.close());
   const answer = (id: string | number): Promise<Got> =>
     waitUntil(`the answer to ${id}`, () => got.find((each) => each.id === id && each.method === undefined));

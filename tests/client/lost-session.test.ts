@@ -47,7 +47,7 @@ describe('a session that is lost', () => {
         mayHaveRun: true,
       })),
     );
-    expect(rig.got[4]?.params.requestId).toBe(70);
+    expect(rig.got[4]?.params?.requestId).toBe(70);
     expect(rig.lost[0]).toMatchObject({
       sessionId: 'session-1',
       failedCalls: [

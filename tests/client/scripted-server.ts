@@ -1,11 +1,12 @@
 /** A server that says exactly what a test tells it to, as a `fetch`; it answers `initialize` by itself. */
 import { waitUntil } from '@throughline/testkit/processes';
+import type { Got } from './client-rig.ts';
 
 export interface Asked {
   readonly method: string;
   readonly headers: Headers;
   /** The JSON-RPC message of a POST. */
-  readonly message: { readonly id?: string | number; readonly method?: string; readonly params?: any; result?: any };
+  readonly message: Got;
   readonly atMs: number;
 }
 
@@ -93,7 +94,7 @@ export class ScriptedServer {
     const asked: Asked = {
       method: init?.method ?? 'GET',
       headers: new Headers(init?.headers),
-      message: JSON.parse(body),
+      message: JSON.parse(body) as Got,
       atMs: performance.now(),
     };
     this.asked.push(asked);
