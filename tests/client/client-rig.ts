@@ -85,9 +85,9 @@ export function makeRig(
     const each = message as Got;
     got.push(each);
     heard.push(each.method ?? `${each.error === undefined ? 'result' : 'error'} ${String(each.id)}`);
-    return onMessage?.(each) as undefined;
+    return onMessage?.(each);
   };
-  transport.onerror = (error) => errors.push(error as HeardError);
+  transport.onerror = (error) => errors.push(error);
   onTestFinished(() => transport.close());
   const answer = (id: string | number): Promise<Got> =>
     waitUntil(`the answer to ${id}`, () => got.find((each) => each.id === id && each.method === undefined));
