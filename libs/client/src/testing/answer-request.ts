@@ -63,22 +63,39 @@ function answerPost(world: World, logged: LoggedRequest, message: JsonRpcMessage
     response.writeHead(202).end();
     return;
   }
-  const lie = misbehaviourOf(world.fault);
-  const isTarget = message.method === 'tools/call' && message.params?.['name'] === 'count';
-  if (lie?.place === 'post' && isTarget && world.shown < lie.times) {
-    noteShown(world);
-    if (lie.doesRun) world.runs.push('count');
-    lie.post(world, session, response);
+  if (message.method === 'tools/call') {
+    answerCall(world, session, message, response);
     return;
   }
   const stream = session.openStream('request', message.id);
   beginStream(world, session, stream, response);
-  if (message.method !== 'tools/call') {
-    say(world, stream, answerOf(message));
-    stream.finish();
+  say(world, stream, answerOf(message));
+  stream.finish();
+}
+
+function answerCall(world: World, session: FaultySession, request: JsonRpcRequest, response: ServerResponse): void {
+  const first = session.earlierCall(request.id);
+  const stream = session.openStream('request', request.id);
+  // As Throughline does: a repeated request gets the outcome of the first on a stream of its own.
+  if (world.dialect === 'throughline' && first !== null) {
+    beginStream(world, session, stream, response);
+    void first.whenFinished().then(() => {
+      for (const { data } of first.events) say(world, stream, JSON.parse(data) as JsonRpcMessage);
+      stream.finish();
+    });
     return;
   }
-  void runTool({ world, session, stream, request: message }).finally(() => stream.finish());
+  const lie = misbehaviourOf(world.fault);
+  const isLie = lie?.place === 'post' && request.params?.['name'] === 'count' && world.shown < lie.times;
+  if (isLie) {
+    noteShown(world);
+    lie.post(world, session, response);
+    if (!lie.doesRun) return;
+  } else {
+    beginStream(world, session, stream, response);
+  }
+  session.noteCall(request.id, stream);
+  void runTool({ world, session, stream, request }).finally(() => stream.finish());
 }
 
 function initialize(world: World, request: JsonRpcRequest, response: ServerResponse): void {

@@ -57,6 +57,8 @@ const CHAINED: readonly Dialect[] = ['throughline'];
 const GOES_ON = ['exact'] as const;
 const RETRIES = ['exact', 'failed'] as const;
 const GIVES_UP = ['failed', 'refused'] as const;
+/** Throughline answers a repeated request with the outcome of the first. */
+const ENDS = ['failed', 'refused', 'exact'] as const;
 const REFUSES = ['refused', 'failed'] as const;
 
 export const FAULT_TABLE = {
@@ -180,9 +182,9 @@ export const FAULT_TABLE = {
   'truncated-utf8': {
     does: 'The last byte of one character is lost inside an event that is otherwise whole.',
     place: 'stream',
-    class: 'must-be-refused',
-    correct: 'The bytes are no UTF-8, and the chain does not follow: refuse.',
-    right: REFUSES,
+    class: 'transport-error',
+    correct: 'The bytes are no UTF-8: deliver nothing of that event, resume behind the one before.',
+    right: ['exact', 'refused', 'failed'],
     provable: ANY,
     source: 'wild',
   },
@@ -239,7 +241,7 @@ export const FAULT_TABLE = {
     correct:
       'A standalone stream may carry no response: refuse it; to pass it over and wait for the true one is right as well.',
     right: ['refused', 'exact', 'failed'],
-    provable: ANY,
+    provable: CHAINED,
     source: 'wild',
   },
   'dropped-twice': {
@@ -309,9 +311,9 @@ export const FAULT_TABLE = {
   'redirect-same-origin': {
     does: 'The resume is redirected (307) to another path of the same origin, where it is answered well.',
     place: 'resume',
-    class: 'harmless',
-    correct: 'Follow it; a client that takes it for an error and tells so is right as well.',
-    right: RETRIES,
+    class: 'transport-error',
+    correct: 'Follow it; a client that follows no redirect, and tells so, is right as well.',
+    right: ['exact', 'refused', 'failed'],
     provable: ANY,
     source: 'wild',
   },
@@ -328,8 +330,9 @@ export const FAULT_TABLE = {
     does: 'The session is gone: the POST of the call is answered with 404.',
     place: 'post',
     class: 'must-be-refused',
-    correct: 'End the call with an error, initialize anew.',
-    right: REFUSES,
+    correct:
+      'Say that the session is lost, initialize anew. Nothing was run: the call ends with an error, or is made again in the new session.',
+    right: ['refused', 'exact', 'failed'],
     provable: ANY,
     source: 'wild',
   },
@@ -356,8 +359,8 @@ export const FAULT_TABLE = {
     does: 'A proxy answers the POST of the call with 200 and an HTML page; the call may have run.',
     place: 'post',
     class: 'transport-error',
-    correct: 'End the call with an error; do not run it again.',
-    right: GIVES_UP,
+    correct: 'End the call with an error; post it again only where the server promises not to run it twice.',
+    right: ENDS,
     provable: ANY,
     source: 'wild',
   },
@@ -365,8 +368,9 @@ export const FAULT_TABLE = {
     does: 'The POST of the call is answered with 200, `text/event-stream` and an empty body; the call may have run.',
     place: 'post',
     class: 'transport-error',
-    correct: 'There is no id to resume at: end the call with an error; do not run it again.',
-    right: GIVES_UP,
+    correct:
+      'There is no id to resume at: end the call with an error; post it again only where the server promises not to run it twice.',
+    right: ENDS,
     provable: ANY,
     source: 'wild',
   },

@@ -11,6 +11,7 @@ export class FaultySession {
   readonly version: string;
   readonly #numbers: Numbers;
   readonly #streams: ScriptedStream[] = [];
+  readonly #calls = new Map<JsonRpcId, ScriptedStream>();
   readonly #asked = new Map<JsonRpcId, (response: JsonRpcResponse) => void>();
   #standalone: ScriptedStream | null = null;
   #wasListenedTo = false;
@@ -32,6 +33,16 @@ export class FaultySession {
     const stream = new ScriptedStream(label, this.#numbers.startStream(this.id, label, requestId), requestId);
     this.#streams.push(stream);
     return stream;
+  }
+
+  /** Remembers on which stream a call is answered. */
+  noteCall(requestId: JsonRpcId, stream: ScriptedStream): void {
+    this.#calls.set(requestId, stream);
+  }
+
+  /** The stream of an earlier call with this id; `null` if there was none. */
+  earlierCall(requestId: JsonRpcId): ScriptedStream | null {
+    return this.#calls.get(requestId) ?? null;
   }
 
   /** Where messages go that belong to no request. */

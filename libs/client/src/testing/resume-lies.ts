@@ -6,9 +6,10 @@ import { FaultySession } from './faulty-session.ts';
 import type { Misbehaviour, Scene } from './misbehaviour.ts';
 import { answerHtmlPage, answerStatus } from './plain-answer.ts';
 import { altered, foreignScript } from './script-words.ts';
-import type { ScriptedStream, StreamEvent } from './scripted-stream.ts';
+import type { ScriptedStream } from './scripted-stream.ts';
 import { deliver, EVENT_STREAM, openResumed, openSse, resumeHonestly, settle } from './sse-answer.ts';
 import type { Resume } from './sse-answer.ts';
+import type { StreamEvent } from './sse-text.ts';
 import type { World } from './world.ts';
 
 type ResumeLie = Extract<Misbehaviour, { place: 'resume' }>;

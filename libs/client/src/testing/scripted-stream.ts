@@ -3,12 +3,7 @@ import type { JsonRpcId, JsonRpcMessage, StreamLabel } from '@throughline/protoc
 import { formatStreamLabel } from '@throughline/protocol';
 import type { StreamNumbering } from './numbering.ts';
 import type { SseConnection } from './sse-connection.ts';
-
-export interface StreamEvent {
-  readonly id: string;
-  /** One line: the JSON of a message. */
-  readonly data: string;
-}
+import type { StreamEvent } from './sse-text.ts';
 
 /** Beyond it a script of one's own has run away. */
 const MAX_EVENTS = 10_000;
@@ -23,6 +18,7 @@ export class ScriptedStream {
   readonly #places = new Map<string, number>();
   #connection: SseConnection | null = null;
   #isFinished = false;
+  readonly #finished = Promise.withResolvers<undefined>();
 
   constructor(label: StreamLabel, numbering: StreamNumbering, requestId?: JsonRpcId) {
     this.label = label;
@@ -36,6 +32,11 @@ export class ScriptedStream {
 
   get isFinished(): boolean {
     return this.#isFinished;
+  }
+
+  /** Resolves when nothing more will be said. */
+  whenFinished(): Promise<undefined> {
+    return this.#finished.promise;
   }
 
   get connection(): SseConnection | null {
@@ -86,6 +87,7 @@ export class ScriptedStream {
   /** Nothing more will be said. */
   finish(): void {
     this.#isFinished = true;
+    this.#finished.resolve(undefined);
     this.detach()?.end();
   }
 }

@@ -2,9 +2,10 @@
 import type { ServerResponse } from 'node:http';
 import { HTTP_HEADER } from '@throughline/protocol';
 import type { FaultySession } from './faulty-session.ts';
-import type { ScriptedStream, StreamEvent } from './scripted-stream.ts';
+import type { ScriptedStream } from './scripted-stream.ts';
 import { SseConnection } from './sse-connection.ts';
 import { commentText, primerText } from './sse-text.ts';
+import type { StreamEvent } from './sse-text.ts';
 import type { World } from './world.ts';
 
 export const EVENT_STREAM = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store, no-transform' } as const;

@@ -1,7 +1,7 @@
 /** One SSE answer: text to bytes (with the lies about bytes), keepalives, and the ways to end it. */
 import type { ServerResponse } from 'node:http';
-import type { StreamEvent } from './scripted-stream.ts';
 import { commentText, eventText } from './sse-text.ts';
+import type { StreamEvent } from './sse-text.ts';
 
 /** How text becomes bytes. Default: UTF-8, lines end with LF. */
 export interface ByteForm {

@@ -1,5 +1,11 @@
 /** The text of Server-Sent Events, with LF; how it becomes bytes is the connection's matter. Pure. */
 
+export interface StreamEvent {
+  readonly id: string;
+  /** One line: the JSON of a message. */
+  readonly data: string;
+}
+
 /** @param data one line. */
 export function eventText(id: string, data: string): string {
   return `id: ${id}\ndata: ${data}\n\n`;

@@ -12,16 +12,20 @@ type StreamLie = Extract<Misbehaviour, { place: 'stream' }>;
 
 /** Chunks that are written so far apart arrive apart. */
 const APART_MS = 30;
+const READ_MS = 150;
 
 export const STREAM_LIES = {
   'cut-utf8': { place: 'stream', say: (scene) => sayInParts(scene, (bytes) => cutAt(bytes, bytes.indexOf('漢') + 1)) },
   'truncated-utf8': {
     place: 'stream',
-    say: (scene) =>
-      sayInParts(scene, (bytes) => {
+    async say(scene) {
+      // What came before has been read: it is not its bytes that are bad.
+      await pause(READ_MS);
+      await sayInParts(scene, (bytes) => {
         const lost = bytes.indexOf('漢') + 2;
         return [Buffer.concat([bytes.subarray(0, lost), bytes.subarray(lost + 1)])];
-      }),
+      });
+    },
   },
   crlf: {
     place: 'stream',

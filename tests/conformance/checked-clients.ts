@@ -1,0 +1,92 @@
+/** The clients that are run through every fault, for docs/reference/client-faults.md. */
+import { readFileSync } from 'node:fs';
+import { runClientCheck } from '@throughline/client/testing';
+import type {
+  CheckedRun,
+  ClientCheckOptions,
+  ConnectClient,
+  Dialect,
+  FaultName,
+  Verdict,
+} from '@throughline/client/testing';
+import { connectOfficial } from '../e2e/official-client.ts';
+import type { ClientLine } from '../e2e/official-client.ts';
+import { connectResumable } from './resumable-client.ts';
+
+export interface CheckedClient {
+  readonly name: string;
+  readonly package: string;
+  readonly connect: ConnectClient;
+  /** Whether every verdict of it must be right. */
+  readonly mustBeRight: boolean;
+}
+
+const unmodified =
+  (line: ClientLine): ConnectClient =>
+  async (url, reports) => {
+    const client = await connectOfficial(line, { url, onLog: reports.event });
+    return { callTool: (name, args) => client.callTool(name, args), close: () => client[Symbol.asyncDispose]() };
+  };
+
+export const CHECKED_CLIENTS: readonly CheckedClient[] = [
+  { name: 'official v1', package: '@modelcontextprotocol/sdk', connect: unmodified('v1'), mustBeRight: false },
+  { name: 'official v2', package: '@modelcontextprotocol/client', connect: unmodified('v2'), mustBeRight: false },
+  {
+    name: 'ResumableTransport, strict',
+    package: '@throughline/client',
+    connect: connectResumable('v1', 'strict'),
+    mustBeRight: true,
+  },
+  {
+    name: 'ResumableTransport, compatible',
+    package: '@throughline/client',
+    connect: connectResumable('v2', 'compatible'),
+    mustBeRight: true,
+  },
+];
+
+/** What a client made of each fault. */
+export type Verdicts = Readonly<Record<FaultName, Readonly<Record<Dialect, Verdict>>>>;
+
+export interface RecordedClient {
+  readonly name: string;
+  readonly package: string;
+  readonly version: string;
+  readonly verdicts: Verdicts;
+}
+
+export const RECORD_FILE = new URL('recorded-clients.json', import.meta.url);
+
+export function readRecord(): readonly RecordedClient[] {
+  return JSON.parse(readFileSync(RECORD_FILE, 'utf8')) as readonly RecordedClient[];
+}
+
+export function versionOf(name: string): string {
+  const file = new URL(`../../node_modules/${name}/package.json`, import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
+const OPTIONS: ClientCheckOptions = { boundMs: 3000, atOnce: 12 };
+/** On a busy machine a client that would have come to an end looks like one that hangs. */
+const SECOND_LOOK: ClientCheckOptions = { boundMs: 10_000, atOnce: 4 };
+
+/** Runs a client through all faults; those that `isDoubtful` a second time, with more time. */
+export async function checkClient(
+  { connect }: CheckedClient,
+  isDoubtful: (run: CheckedRun) => boolean,
+): Promise<readonly CheckedRun[]> {
+  const { runs } = await runClientCheck(connect, OPTIONS);
+  return await Promise.all(
+    runs.map(async (run) => {
+      if (!isDoubtful(run)) return run;
+      const again = await runClientCheck(connect, { ...SECOND_LOOK, faults: [run.fault], dialects: [run.dialect] });
+      return again.runs[0] ?? run;
+    }),
+  );
+}
+
+export function verdictsOf(runs: readonly CheckedRun[]): Verdicts {
+  const verdicts: Partial<Record<FaultName, Partial<Record<Dialect, Verdict>>>> = {};
+  for (const { fault, dialect, verdict } of runs) (verdicts[fault] ??= {})[dialect] = verdict;
+  return verdicts as Verdicts;
+}
