@@ -80,7 +80,7 @@ export function discard(answer: Response): void {
 }
 
 /** `Retry-After` in milliseconds; a date is not worth a clock that may be wrong. */
-export function retryAfterMs(answer: Response): number | undefined {
+function retryAfterMs(answer: Response): number | undefined {
   const text = answer.headers.get('retry-after') ?? '';
   return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
 }

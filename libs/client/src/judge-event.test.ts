@@ -26,14 +26,14 @@ const PROVED = { isResumed: true, proved: ['session', 'epoch'] } as const;
 /** What a server of Throughline sends on a stream whose messages hold `payloads`: written from SPEC ID-FORM and ID-CHECK. */
 function chained(
   payloads: readonly string[],
-  { epoch = EPOCH, session = SESSION, stream = LABEL, requestId = 3 as string | number, from = 100 } = {},
+  { epoch = EPOCH, session = SESSION, stream = LABEL, requestId = 3, from = 100 } = {},
 ): ReceivedEvent[] {
   let chain = startChain(session, stream);
   return payloads.map((data, index) => {
     chain = extendChain(chain, encodeText(data));
     const tag = streamTag(session, stream);
     const at = { epoch, partition: 0, offset: from + 10 * index, stream, requestId };
-    return { id: formatEventId({ ...at, seq: index + 1, tag, crc: 9, chain } as never), data };
+    return { id: formatEventId({ ...at, seq: index + 1, tag, crc: 9, chain }), data };
   });
 }
 
@@ -42,7 +42,7 @@ function primer(seq: number, payloads: readonly string[] = []): ReceivedEvent {
   for (const data of payloads) chain = extendChain(chain, encodeText(data));
   const tag = streamTag(SESSION, LABEL);
   const at = { epoch: EPOCH, partition: 0, offset: 50, stream: LABEL, requestId: 3 };
-  return { id: formatEventId({ ...at, seq, tag, crc: 9, chain } as never), data: '' };
+  return { id: formatEventId({ ...at, seq, tag, crc: 9, chain }), data: '' };
 }
 
 function judge(
@@ -105,7 +105,7 @@ describe('events of Throughline', () => {
   it('[CLIENT-CHAINED] an error that the gateway made ends a stream; anything else may not come that way', () => {
     const tag = streamTag(SESSION, LABEL);
     const at = { epoch: EPOCH, partition: 0, offset: 50, stream: LABEL, requestId: 3 };
-    const id = formatEventId({ ...at, seq: 'end', tag, crc: 0, chain: new Uint8Array(8) } as never);
+    const id = formatEventId({ ...at, seq: 'end', tag, crc: 0, chain: new Uint8Array(8) });
     const error = '{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"gone"}}';
     const result = '{"jsonrpc":"2.0","id":3,"result":{}}';
     expect(judge([E1, { id, data: error }]).said).toEqual(['deliver', 'deliver']);

@@ -1,6 +1,6 @@
 /**
  * The transport: what an SDK client connects to. Holds the session that is in force, replaces it when it is lost, and
- * keeps its place. SPEC: CLIENT-*.
+ * keeps its place.
  */
 import { classifyMessage } from '@throughline/protocol';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcNotification, JsonRpcRequest } from '@throughline/protocol';

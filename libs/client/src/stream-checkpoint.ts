@@ -1,4 +1,4 @@
-/** How far one stream was processed, and everything by which its continuation is judged. Immutable. SPEC: CLIENT-CHECKPOINT. */
+/** How far one stream was processed, and everything by which its continuation is judged. Immutable. SPEC: CLIENT-PROCESSED. */
 import type { JsonRpcId } from '@throughline/protocol';
 
 /** An event as it was processed: its id, and SHA-256 over id and payload. */

@@ -1,2 +1,2 @@
-/** The file store: what needs Node. */
-export {};
+/** What needs Node: the place of a client in files. */
+export { FileCheckpointStore } from './file-checkpoint-store.ts';

@@ -1,0 +1,96 @@
+import { formatEventId, parseEventId } from '@throughline/protocol';
+import type { EventId } from '@throughline/protocol';
+import type { LostSession, RestoredSession } from '@throughline/client';
+import { FileCheckpointStore } from '@throughline/client/node';
+import { makeScratchFolder, startCluster, waitUntil, within } from '@throughline/testkit/processes';
+import type { Cluster } from '@throughline/testkit/processes';
+import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
+import { SERVER_V2 } from './fixtures/paths.ts';
+import { it, makeLog } from './log-under-test.ts';
+import { CLIENT_LINES } from './official-client.ts';
+import { createRecordingFetch } from './recording-fetch.ts';
+import { connectResumable } from './resumable-client.ts';
+import { showLogsOnFailure } from './show-logs.ts';
+
+let cluster: Cluster;
+
+beforeAll(async () => {
+  cluster = await startCluster({
+    log: makeLog,
+    workers: 1,
+    gatewayArgs: ['--retry', '60ms'],
+    workerArgs: ['--module', SERVER_V2],
+  });
+}, 90_000);
+afterAll(() => cluster[Symbol.asyncDispose](), 60_000);
+
+function forged(cursor: string, change: (id: EventId) => EventId): string {
+  const id = parseEventId(cursor);
+  return id === null ? cursor : formatEventId(change(id));
+}
+
+describe.each(CLIENT_LINES)('client %s', (line) => {
+  it.each<[reason: string, change: (id: EventId) => EventId]>([
+    ['beyond-end', (id) => ({ ...id, offset: id.offset + 100_000 })],
+    ['diverged', (id) => ({ ...id, crc: (id.crc ^ 1) >>> 0 })],
+  ])(
+    '[CLIENT-REFUSED] a resume that Throughline refuses as %s fails the call at once, and the next one runs in a new session',
+    async (reason, change) => {
+      showLogsOnFailure(cluster);
+      const url = cluster.urls()[0]!;
+      let isForging = false;
+      const recording = createRecordingFetch({
+        pick: () => url,
+        rewriteCursor: (cursor) => (isForging ? forged(cursor, change) : cursor),
+      });
+      const lost: LostSession[] = [];
+      const restored: RestoredSession[] = [];
+      await using client = await connectResumable(line, url, {
+        fetch: recording.fetch,
+        initialDelayMs: 30,
+        onSessionLost: (what) => lost.push(what),
+        onSessionRestored: (what) => restored.push(what),
+      });
+      await client.setLogLevel('info');
+      const seen: number[] = [];
+      const call = client.callTool('countdown', { from: 200, intervalMs: 20 }, (step) => seen.push(step));
+      await waitUntil('two steps', () => seen.length >= 2);
+      isForging = true;
+      recording.cut();
+      await expect(within('the call', call)).rejects.toMatchObject({
+        data: { type: 'ResumptionRejected', mayHaveRun: true },
+      });
+      isForging = false;
+      expect(await within('the next call', client.callTool('echo', { text: 'again' }))).toBe('again');
+      expect(lost).toHaveLength(1);
+      // Its standalone stream may have been the first to hear of it.
+      expect([reason, 'session-invalid', 'session-ended']).toContain(lost[0]?.rejection.reason);
+      expect(restored).toHaveLength(1);
+      expect(restored[0]?.sessionId).not.toBe(lost[0]?.sessionId);
+      await client.callTool('notify', { text: 'heard' });
+      await waitUntil('the log message of the new session', () => client.logged.includes('heard'));
+    },
+  );
+
+  it('[CLIENT-SAVED] a new process goes on in its session on Throughline: what was said meanwhile is heard once', async () => {
+    showLogsOnFailure(cluster);
+    const [first = '', second = ''] = cluster.urls();
+    const folder = makeScratchFolder();
+    onTestFinished(() => folder[Symbol.dispose]());
+    const store = new FileCheckpointStore(folder.path);
+    const options = { store, storeKey: `client ${line}`, initialDelayMs: 30 };
+    const before = await connectResumable(line, first, options);
+    await before.callTool('notify_later', { text: 'before', ms: 1 });
+    await waitUntil('the message', () => before.logged.length === 1);
+    const sessionId = before.transport.sessionId;
+    await before.callTool('notify_later', { text: 'meanwhile', ms: 300 });
+    await before[Symbol.asyncDispose]();
+
+    await using after = await connectResumable(line, second, options);
+    expect(after.transport.sessionId).toBe(sessionId);
+    expect(await after.callTool('echo', { text: 'hello' })).toBe('hello');
+    await waitUntil('what was said meanwhile', () => after.logged.length > 0);
+    expect(after.logged).toEqual(['meanwhile']);
+    expect(after.errors).toEqual([]);
+  });
+});
