@@ -11,7 +11,7 @@ import type {
 } from '@throughline/client/testing';
 import { connectOfficial } from '../e2e/official-client.ts';
 import type { ClientLine } from '../e2e/official-client.ts';
-import { connectResumable } from './resumable-client.ts';
+import { connectResumable } from '../e2e/resumable-client.ts';
 
 export interface CheckedClient {
   readonly name: string;
@@ -28,19 +28,30 @@ const unmodified =
     return { callTool: (name, args) => client.callTool(name, args), close: () => client[Symbol.asyncDispose]() };
   };
 
+/** Below the bound of a check, above the keepalives of its server. */
+const LIMITS = { initialDelayMs: 20, maxDelayMs: 200, giveUpMs: 2500, silenceMs: 800, quietMs: 1500 } as const;
+
+const resumable =
+  (line: ClientLine, policy: 'strict' | 'compatible'): ConnectClient =>
+  async (url, { event, refused, unproven }) => {
+    const options = { ...LIMITS, policy, onSessionLost: refused, onUnproven: unproven };
+    const client = await connectResumable(line, url, options, event);
+    return { callTool: (name, args) => client.callTool(name, args), close: () => client[Symbol.asyncDispose]() };
+  };
+
 export const CHECKED_CLIENTS: readonly CheckedClient[] = [
   { name: 'official v1', package: '@modelcontextprotocol/sdk', connect: unmodified('v1'), mustBeRight: false },
   { name: 'official v2', package: '@modelcontextprotocol/client', connect: unmodified('v2'), mustBeRight: false },
   {
     name: 'ResumableTransport, strict',
     package: '@throughline/client',
-    connect: connectResumable('v1', 'strict'),
+    connect: resumable('v1', 'strict'),
     mustBeRight: true,
   },
   {
     name: 'ResumableTransport, compatible',
     package: '@throughline/client',
-    connect: connectResumable('v2', 'compatible'),
+    connect: resumable('v2', 'compatible'),
     mustBeRight: true,
   },
 ];
