@@ -1,4 +1,8 @@
+import { execFile } from 'node:child_process';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
 import { rightVerdicts } from '@throughline/client/testing';
+import { within } from '@throughline/testkit/processes';
 import { describe, expect, it } from 'vitest';
 import { checkClient, CHECKED_CLIENTS, readRecord, verdictsOf, versionOf } from './checked-clients.ts';
 
@@ -24,3 +28,22 @@ describe.each(CHECKED_CLIENTS)('$name before a server that lies', (client) => {
 it('[LIAR-RECORDED] the page tells of these clients and no others', () => {
   expect(record.map(({ name }) => name)).toEqual(CHECKED_CLIENTS.map(({ name }) => name));
 });
+
+it('[LIAR-CHECK] the program of the page prints the table of the faults that are asked for, and fails with its client', async () => {
+  const program = fileURLToPath(new URL('check-a-client.ts', import.meta.url));
+  const args = ['--conditions=@throughline/source', program, 'gap-in-ids', 'crlf'];
+  const { code, text } = await within(
+    'the program of the page',
+    new Promise<{ code: unknown; text: string }>((resolve) => {
+      execFile(process.execPath, args, (error, stdout) => resolve({ code: error?.code ?? 0, text: stdout }));
+    }),
+    60_000,
+  );
+  expect(text.trimEnd().split('\n')).toEqual([
+    '| fault | throughline | numbered | opaque |',
+    '| --- | --- | --- | --- |',
+    '| gap-in-ids | **fooled** | **fooled** | **fooled** |',
+    '| crlf | exact | exact | exact |',
+  ]);
+  expect(code).toBe(1);
+}, 70_000);
