@@ -82,7 +82,7 @@ export const RESUME_LIES = {
   'dropped-twice': once(
     (world, { session, response }) => {
       const connection = openSse(world, session, response);
-      setTimeout(() => connection.cut(), READ_MS);
+      setTimeout(() => connection.cut(), READ_MS).unref();
     },
     async ({ stream, message }) => {
       // An abrupt end takes what the client has not read.
