@@ -167,6 +167,44 @@ describe('a call', () => {
     expect(rig.got).toEqual([]);
   });
 
+  it('[CLIENT-BOUND] that waits when the session is terminated ends with an error', async () => {
+    const server: ScriptedServer = serverOf(() => server.sse());
+    const rig = await connectRig(COMPATIBLE, server);
+    const call = rig.call(1);
+    await server.until('tools/call');
+    await rig.transport.terminateSession();
+    expect((await within('the call', call)).error?.data).toMatchObject({ code: 'CLOSED', mayHaveRun: true });
+  });
+
+  it('[CLIENT-BOUND] that waits for a new session ends when the transport is closed', async () => {
+    const server: ScriptedServer = serverOf(() => page(404));
+    const rig = await connectRig({ ...COMPATIBLE, giveUpMs: 60_000 }, server);
+    server.onInitialize = () => server.sse();
+    await rig.transport.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} });
+    await server.until('initialize', 2);
+    const waiting = rig.transport.send({ jsonrpc: '2.0', id: 2, method: 'tools/call', params: {} });
+    await rig.transport.close();
+    await within('what was sent meanwhile', waiting);
+  });
+
+  it('[CLIENT-BOUND] a server that asks without end is answered with errors, and memory is bounded', async () => {
+    const server: ScriptedServer = serverOf(({ message }) => {
+      if (message.method === undefined) return new Response(null, { status: 202 });
+      const stream = server.sse();
+      const ask = (id: number): string =>
+        JSON.stringify({ jsonrpc: '2.0', id, method: 'elicitation/create', params: {} });
+      stream.raw(Array.from({ length: 1010 }, (_, id) => `id: e${id}\ndata: ${ask(id)}\n\n`).join(''));
+      return stream.event('z', result(1));
+    });
+    const rig = await connectRig(COMPATIBLE, server);
+    await rig.call(1);
+    expect(rig.got.filter(({ method }) => method === 'elicitation/create')).toHaveLength(1000);
+    await waitUntil(
+      'the errors',
+      () => server.asked.filter(({ message }) => message.error !== undefined).length === 10,
+    );
+  });
+
   it('[CLIENT-BOUND] a first initialize that nobody answers ends with an error', async () => {
     const server = new ScriptedServer();
     server.onInitialize = () => 'unreachable';
@@ -250,6 +288,25 @@ describe('the standalone stream', () => {
     await rig.server.until('GET');
     await pause(100);
     expect(rig.server.of('GET')).toHaveLength(1);
+  });
+
+  it('[CLIENT-LISTEN] says so when a stream without a cursor is opened again', async () => {
+    const server = new ScriptedServer();
+    const streams = [() => server.sse().end(), () => page(502), () => server.sse().event('b', note(2))];
+    server.answer = () => streams.shift()?.() ?? server.sse();
+    const rig = await connectRig({ quietMs: 5000 }, server);
+    await waitUntil('the message', () => rig.got.length === 1);
+    expect(rig.unproven).toEqual([{ stream: 'standalone', eventId: null, facts: ['sequence'] }]);
+    expect(rig.lost).toEqual([]);
+  });
+
+  it('[CLIENT-LISTEN] is not opened as fast as it can where no cursor holds for long', async () => {
+    const server = new ScriptedServer();
+    server.answer = ({ headers }) =>
+      headers.has('last-event-id') ? new Response(null, { status: 204 }) : server.sse().event('a', note(1)).end();
+    await connectRig({ ...COMPATIBLE, initialDelayMs: 20, maxDelayMs: 80, random: () => 1 }, server);
+    await pause(400);
+    expect(server.of('GET').length).toBeLessThan(16);
   });
 
   it('[CLIENT-LISTEN] begins anew, and says so, where the server holds nothing at its cursor', async () => {

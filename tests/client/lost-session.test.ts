@@ -188,6 +188,22 @@ describe('a session that is lost', () => {
     expect(Math.min(...distances.slice(2))).toBeGreaterThan(70);
   });
 
+  it.each([
+    [404, 'beyond-end', 'beyond-end'],
+    [400, 'cursor-foreign', 'cursor-foreign'],
+    [404, 'unheard-of', 'session-invalid'],
+  ])('[CLIENT-REFUSED] a resume refused with %d for the reason %s is rejected as %s', async (status, told, reason) => {
+    const server = new ScriptedServer();
+    const error = { code: -32000, message: 'Resumption rejected', data: { type: 'ResumptionRejected', reason: told } };
+    server.answer = ({ headers }) =>
+      headers.has('last-event-id')
+        ? json({ jsonrpc: '2.0', id: null, error }, {}, status)
+        : server.sse().event('a', note(1)).end();
+    const rig = await connectRig({ policy: 'compatible', reinitialize: 'manual' }, server);
+    await waitUntil('the loss', () => rig.lost.length === 1);
+    expect(rig.lost[0]?.rejection.reason).toBe(reason);
+  });
+
   it('[CLIENT-NEVER-TWICE] the rejected cursor is never sent again', async () => {
     const server = new ScriptedServer();
     let gets = 0;

@@ -10,6 +10,7 @@ import { isTemporary, judgeAnswer, judgeNames, mediaType } from './judge-answer.
 import { judgeEvent } from './judge-event.ts';
 import type { Settings } from './options.ts';
 import { readEvents, readText } from './read-events.ts';
+import { readRefusal } from './read-refusal.ts';
 import type { ReadOptions, SseItem } from './read-events.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
 import type { StreamCheckpoint } from './stream-checkpoint.ts';
@@ -78,7 +79,7 @@ export class ResumableStream {
   #retryMs: number | null = null;
   #heardAtMs = performance.now();
   #progressAtMs = performance.now();
-  #isOpen = false;
+  #hasListened = false;
 
   constructor(host: StreamHost, checkpoint: StreamCheckpoint, posting: Posting | null) {
     this.#host = host;
@@ -161,18 +162,21 @@ export class ResumableStream {
   async #resume(lastEventId: string): Promise<Connection> {
     const answer = await this.#get(lastEventId);
     const verdict = judgeAnswer(this.#checkpoint, headOf(answer));
-    if (verdict.do !== 'read' || answer.body === null) discard(answer);
     switch (verdict.do) {
+      case 'read':
+        return await this.#read(answer, { isResumed: true, proved: verdict.proved });
       case 'finished':
+        discard(answer);
         return this.#finished();
       case 'retry':
+        discard(answer);
         throw statusError(answer, answer.ok ? ' with something that is no event stream' : '');
-      case 'reject':
-        return this.#rejected(verdict);
-      case 'read':
-        break;
+      case 'reject': {
+        if (answer.ok) discard(answer);
+        const told = answer.ok ? null : readRefusal(await this.#text(answer).catch(() => ''));
+        return this.#rejected(told ?? verdict);
+      }
     }
-    return await this.#read(answer, { isResumed: true, proved: verdict.proved });
   }
 
   /** A standalone stream without a cursor: a new one. */
@@ -192,6 +196,9 @@ export class ResumableStream {
       discard(answer);
       throw statusError(answer);
     }
+    // What the server said between the two is not known.
+    if (this.#hasListened) this.#host.unproven(this, null, ['sequence']);
+    this.#hasListened = true;
     return await this.#readFirst(answer);
   }
 
@@ -236,18 +243,22 @@ export class ResumableStream {
     throw new TransportError('NOT_MCP', `The server answered with ${type === '' ? 'no content type' : type}`);
   }
 
+  /** The answer that opens the stream: nothing is to be proved but that it is of this session. */
   async #readFirst(answer: Response): Promise<Connection> {
-    const head = headOf(answer);
-    const changed = judgeNames(this.#checkpoint, head);
-    if (changed !== null) {
-      discard(answer);
-      return this.#rejected(changed);
-    }
-    this.#checkpoint = { ...this.#checkpoint, ...this.#host.nameSession(head) };
-    return await this.#read(answer, { isResumed: false, proved: [] });
+    return this.#nameBy(answer) ?? (await this.#read(answer, { isResumed: false, proved: [] }));
   }
 
   async #readJson(answer: Response): Promise<Connection> {
+    const changed = this.#nameBy(answer);
+    if (changed !== null) return changed;
+    const origin = { stream: this, eventId: null, isReplayed: false };
+    const outcome = await this.#host.handle(await this.#text(answer), origin);
+    if (outcome === 'answered') return { kind: 'answered' };
+    return outcome === 'go-on' ? this.#finished() : this.#rejected(outcome);
+  }
+
+  /** Takes the names of session and epoch from the head of an answer; a rejection if they are others than before. */
+  #nameBy(answer: Response): StreamEnd | null {
     const head = headOf(answer);
     const changed = judgeNames(this.#checkpoint, head);
     if (changed !== null) {
@@ -255,13 +266,7 @@ export class ResumableStream {
       return this.#rejected(changed);
     }
     this.#checkpoint = { ...this.#checkpoint, ...this.#host.nameSession(head) };
-    const outcome = await this.#host.handle(await this.#text(answer), {
-      stream: this,
-      eventId: null,
-      isReplayed: false,
-    });
-    if (outcome === 'answered') return { kind: 'answered' };
-    return outcome === 'go-on' ? this.#finished() : this.#rejected(outcome);
+    return null;
   }
 
   async #read(
@@ -320,11 +325,9 @@ export class ResumableStream {
       if (outcome === 'answered') end = { kind: 'answered' };
       return outcome !== 'answered';
     };
-    this.#isOpen = true;
     try {
       await readEvents(answer.body, onItem, this.#readOptions());
     } finally {
-      this.#isOpen = false;
       // A server that closes to be polled is not one that fails.
       if (asksBack) this.#attempt = 0;
     }
@@ -360,11 +363,6 @@ export class ResumableStream {
   #rejected({ reason, detail }: Rejected): StreamEnd {
     const error = new ResumptionRejected(reason, detail, this.#checkpoint);
     return { kind: 'rejected', error, mayHaveRun: this.#mayHaveRun };
-  }
-
-  /** Whether a connection is open at this moment. */
-  get isOpen(): boolean {
-    return this.#isOpen;
   }
 }
 

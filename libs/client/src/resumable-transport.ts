@@ -141,8 +141,7 @@ export class ResumableTransport {
     this.#saveSoon();
     await this.#keeper?.flush();
     this.#closed.abort();
-    this.#session?.end();
-    this.#candidate?.end();
+    for (const session of [this.#session, this.#candidate]) if (session !== null) this.#giveUp(session);
     this.onclose?.();
   }
 
@@ -151,7 +150,7 @@ export class ResumableTransport {
     const session = this.#session;
     await session?.terminate();
     this.#session = null;
-    session?.end();
+    if (session !== null) this.#giveUp(session);
     this.#keeper?.saveSoon(() => null);
     await this.#keeper?.flush();
   }
@@ -189,7 +188,7 @@ export class ResumableTransport {
     if (this.#closed.signal.aborted) throw this.#noSession();
     const saved = this.#saved;
     this.#saved = null;
-    this.#session?.end();
+    if (this.#session !== null) this.#giveUp(this.#session);
     if (saved !== null && isSame(saved.initialize, message.params ?? {})) {
       this.#isContinued = true;
       this.#session = new Session(this.#owner, 0, message, saved);
@@ -257,6 +256,12 @@ export class ResumableTransport {
     if (isAuto) this.#restore(session, untaken).catch(() => undefined);
   }
 
+  /** Ends a session that nobody wants any more: whoever waits in it is told. */
+  #giveUp(session: Session): void {
+    for (const call of session.end().calls)
+      if (call.id !== null || call.settle !== undefined) this.#failCall(call, this.#noSession());
+  }
+
   #failCall({ id, wireId, message, stream, settle }: PendingCall, error: ClientError): void {
     const response = failedCall(id ?? wireId, error, stream.mayHaveRun);
     if (settle !== undefined) settle(response);
@@ -296,7 +301,7 @@ export class ResumableTransport {
     } catch (error) {
       const cause =
         error instanceof TransportError ? error : new TransportError('NO_ANSWER', 'No new session', { cause: error });
-      this.#candidate?.end();
+      if (this.#candidate !== null) this.#giveUp(this.#candidate);
       this.#report(cause);
       for (const call of untaken) this.#failCall(call, cause);
     }

@@ -3,7 +3,7 @@
  * what must be asked for again if it is lost. It dies once, and whatever was pending then is handed back.
  * SPEC: CLIENT-PENDING, CLIENT-WRONG-STREAM, CLIENT-IDS.
  */
-import { classifyText } from '@throughline/protocol';
+import { classifyText, errorResponse } from '@throughline/protocol';
 import type {
   JsonRpcId,
   JsonRpcMessage,
@@ -16,6 +16,7 @@ import { discard, exchange, statusError } from './http-exchange.ts';
 import type { ExchangeRequest } from './http-exchange.ts';
 import { isTemporary } from './judge-answer.ts';
 import type { Settings } from './options.ts';
+import { readRefusal } from './read-refusal.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
 import { isWithoutEffects } from './repeatable-methods.ts';
 import { ResumableStream } from './resumable-stream.ts';
@@ -24,7 +25,7 @@ import type { Params, SavedSession } from './saved-session.ts';
 import { newStream } from './stream-checkpoint.ts';
 import type { StreamCheckpoint } from './stream-checkpoint.ts';
 import { reject } from './verdict.ts';
-import type { Fact, Numbering, RejectionReason } from './verdict.ts';
+import type { Fact, Numbering, Rejected } from './verdict.ts';
 import { pause } from './wait.ts';
 import { appId, idKey, progressToken, wireId, wireRequest } from './wire-ids.ts';
 
@@ -59,6 +60,9 @@ export interface Remains {
   readonly serverRequests: readonly JsonRpcId[];
 }
 
+/** Requests of a server that may be open at once; more are answered with an error. */
+const MAX_SERVER_REQUESTS = 1000;
+
 interface ServerRequest {
   readonly message: JsonRpcRequest;
 }
@@ -80,6 +84,7 @@ export class Session {
   #result: Params | null = null;
   #logLevel: Params | null = null;
   #standalone: ResumableStream | null = null;
+  #relistens = 0;
   #saved: SavedSession | null = null;
 
   /** @param number of the session among those of its transport, from 0. */
@@ -190,7 +195,7 @@ export class Session {
     discard(answer);
     if (answer.ok) return null;
     if ((answer.status === 404 || answer.status === 410) && this.sessionId !== null) {
-      const gone = this.#gone('session-invalid', `the server answered ${answer.status}`);
+      const gone = this.#gone(reject('session-invalid', `the server answered ${answer.status}`));
       this.#owner.reject(this, gone);
       throw gone;
     }
@@ -210,9 +215,9 @@ export class Session {
     if (message.method !== 'notifications/cancelled') return message;
     const id = wireId(cancelled as JsonRpcId, this.process);
     // Whoever cancels does not wait: nothing more may be delivered for it.
-    this.#calls.get(idKey(id))?.stream.stop();
-    this.#calls.delete(idKey(id));
-    this.#owner.changed(this);
+    const call = this.#calls.get(idKey(id));
+    call?.stream.stop();
+    if (call !== undefined) this.#forget(call);
     return { ...message, params: { ...message.params, requestId: id } };
   }
 
@@ -226,9 +231,19 @@ export class Session {
       else if (stream.checkpoint.lastEventId !== null) {
         // The server holds nothing at that cursor any more: what it said since is not known.
         this.#owner.unproven(stream, null, ['sequence']);
-        this.listen();
+        void this.#listenLater();
       }
     });
+  }
+
+  async #listenLater(): Promise<void> {
+    const { initialDelayMs, maxDelayMs, random } = this.#owner.settings;
+    const attempt = this.#relistens++;
+    await pause(
+      reconnectDelay({ attempt, retryMs: null, initialDelayMs, maxDelayMs, unit: random() }),
+      this.#over.signal,
+    );
+    if (!this.isOver) this.listen();
   }
 
   /** Goes on where the former process stopped: what the server asked for is asked again, streams are resumed. */
@@ -292,7 +307,7 @@ export class Session {
     };
   }
 
-  #gone(reason: RejectionReason, detail: string): ResumptionRejected {
+  #gone({ reason, detail }: Rejected): ResumptionRejected {
     return new ResumptionRejected(reason, detail, { sessionId: this.sessionId, lastEventId: null });
   }
 
@@ -396,21 +411,24 @@ export class Session {
       call.stream.stop();
     }
     await this.#settle(call, response, origin);
-    const refused = readRefusal(response);
-    if (refused !== null)
-      this.#owner.reject(this, this.#gone(refused, 'the server refused to resume the stream of a call'));
+    const refused = response.error === undefined ? null : readRefusal(JSON.stringify(response));
+    if (refused !== null) this.#owner.reject(this, this.#gone(refused));
     return call === own ? 'answered' : 'go-on';
   }
 
   async #settle(call: PendingCall, response: JsonRpcResponse, origin: MessageOrigin | null): Promise<void> {
-    this.#calls.delete(idKey(call.wireId));
-    const token = progressToken(call.message);
-    if (token !== undefined) this.#tokens.delete(idKey(wireId(token, this.process)));
     if (response.error === undefined) this.#remember(call.message, response.result);
-    this.#owner.changed(this);
+    this.#forget(call);
     if (call.settle !== undefined) call.settle(response);
     else if (call.id === null) this.#owner.orphan(call.message.method, response);
     else await this.#owner.deliver({ ...response, id: call.id }, origin);
+  }
+
+  #forget({ message, wireId: id }: PendingCall): void {
+    this.#calls.delete(idKey(id));
+    const token = progressToken(message);
+    if (token !== undefined) this.#tokens.delete(idKey(wireId(token, this.process)));
+    this.#owner.changed(this);
   }
 
   /** What must be asked for again in a new session. */
@@ -428,6 +446,11 @@ export class Session {
   async #deliverRequest(message: JsonRpcRequest, origin: MessageOrigin | null): Promise<void> {
     const id = appId(message.id, this.number);
     this.#serverRequests.set(idKey(id), { message });
+    if (this.#serverRequests.size > MAX_SERVER_REQUESTS) {
+      const error = { code: -32000, message: 'Too many requests are open', data: {} };
+      this.post(errorResponse(id, error)).catch((cause: unknown) => this.#owner.report(cause as Error));
+      return;
+    }
     await this.#owner.deliver({ ...message, id }, origin);
   }
 
@@ -454,19 +477,4 @@ function refusal(call: PendingCall, end: Extract<StreamEnd, { kind: 'refused' }>
   const { error } = classified.message;
   const data = typeof error.data === 'object' && error.data !== null ? error.data : { data: error.data };
   return { ...own, error: { ...error, data: { mayHaveRun: end.mayHaveRun, status: end.error.status, ...data } } };
-}
-
-const SERVER_REASONS: ReadonlySet<string> = new Set([
-  'epoch-mismatch',
-  'gap',
-  'beyond-end',
-  'diverged',
-  'session-ended',
-]);
-
-/** Why the server ended the session, if an error on the stream of a call says that it did. */
-function readRefusal({ error }: JsonRpcResponse): RejectionReason | null {
-  const data = error?.data as { readonly type?: unknown; readonly reason?: unknown } | undefined;
-  if (data?.type !== 'ResumptionRejected' || typeof data.reason !== 'string') return null;
-  return SERVER_REASONS.has(data.reason) ? (data.reason as RejectionReason) : null;
 }
