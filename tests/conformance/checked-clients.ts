@@ -31,7 +31,7 @@ const unmodified =
 /** Below the bound of a check, above the keepalives of its server. */
 const LIMITS = { initialDelayMs: 20, maxDelayMs: 200, giveUpMs: 2500, silenceMs: 800, quietMs: 1500 } as const;
 
-const resumable =
+export const resumable =
   (line: ClientLine, policy: 'strict' | 'compatible'): ConnectClient =>
   async (url, { event, refused, unproven }) => {
     const options = { ...LIMITS, policy, onSessionLost: refused, onUnproven: unproven };
@@ -83,14 +83,20 @@ const SECOND_LOOK: ClientCheckOptions = { boundMs: 10_000, atOnce: 4 };
 
 /** Runs a client through all faults; those that `isDoubtful` a second time, with more time. */
 export async function checkClient(
-  { connect }: CheckedClient,
+  { connect }: Pick<CheckedClient, 'connect'>,
   isDoubtful: (run: CheckedRun) => boolean,
+  where: Pick<ClientCheckOptions, 'stream'> = {},
 ): Promise<readonly CheckedRun[]> {
-  const { runs } = await runClientCheck(connect, OPTIONS);
+  const { runs } = await runClientCheck(connect, { ...OPTIONS, ...where });
   return await Promise.all(
     runs.map(async (run) => {
       if (!isDoubtful(run)) return run;
-      const again = await runClientCheck(connect, { ...SECOND_LOOK, faults: [run.fault], dialects: [run.dialect] });
+      const again = await runClientCheck(connect, {
+        ...SECOND_LOOK,
+        ...where,
+        faults: [run.fault],
+        dialects: [run.dialect],
+      });
       return again.runs[0] ?? run;
     }),
   );

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { rightVerdicts } from '@throughline/client/testing';
 import { within } from '@throughline/testkit/processes';
 import { describe, expect, it } from 'vitest';
-import { checkClient, CHECKED_CLIENTS, readRecord, verdictsOf, versionOf } from './checked-clients.ts';
+import { checkClient, CHECKED_CLIENTS, readRecord, resumable, verdictsOf, versionOf } from './checked-clients.ts';
 
 const RECORD_ANEW = 'if that is right, run tests/conformance/record-clients.ts and infra/write-reference.ts';
 const record = readRecord();
@@ -24,6 +24,21 @@ describe.each(CHECKED_CLIENTS)('$name before a server that lies', (client) => {
     expect(wrong.map(({ fault, dialect, verdict }) => ({ fault, dialect, verdict }))).toEqual([]);
   }, 180_000);
 });
+
+it.each([
+  ['strict', 'v2'],
+  ['compatible', 'v1'],
+] as const)(
+  '[LIAR-RECORDED] on the standalone stream every verdict of ResumableTransport, %s, is right as well',
+  async (policy, line) => {
+    const client = { connect: resumable(line, policy) };
+    const runs = await checkClient(client, ({ isRight }) => !isRight, { stream: 'standalone' });
+    expect(runs).toHaveLength(3 * 27);
+    const wrong = runs.filter(({ isRight }) => !isRight);
+    expect(wrong.map(({ fault, dialect, verdict }) => ({ fault, dialect, verdict }))).toEqual([]);
+  },
+  120_000,
+);
 
 it('[LIAR-RECORDED] the page tells of these clients and no others', () => {
   expect(record.map(({ name }) => name)).toEqual(CHECKED_CLIENTS.map(({ name }) => name));
