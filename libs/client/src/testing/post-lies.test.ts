@@ -37,6 +37,12 @@ describe.each(['throughline', 'numbered', 'opaque'] as const)('the POST of a cal
     expect(played.server.runs).toEqual(['count']);
   });
 
+  it('[LIAR-WIRE] post-202: no body, and the call was run', async () => {
+    await using played = await playCall('post-202', dialect);
+    expect([played.call.status, await played.call.text(), played.call.items]).toEqual([202, '', []]);
+    expect(played.server.runs).toEqual(['count']);
+  });
+
   it('[LIAR-WIRE] post-empty-200: a stream without a byte, and the call was run', async () => {
     await using played = await playCall('post-empty-200', dialect);
     const { status, headers, items } = played.call;

@@ -9,6 +9,9 @@ type PostLie = Extract<Misbehaviour, { place: 'post' }>;
 const lie = (doesRun: boolean, post: PostLie['post']): PostLie => ({ place: 'post', times: 1, doesRun, post });
 
 export const POST_LIES = {
+  'post-202': lie(true, (_world, _session, response) => {
+    response.writeHead(202).end();
+  }),
   'post-404': lie(false, (world, session, response) => {
     world.sessions.delete(session.id);
     answerStatus(response, 404, 'the session is not known');

@@ -139,6 +139,20 @@ describe.each(['throughline', 'numbered', 'opaque'] as const)('a resume without 
     expect(textsOf((await played.resume()).items)).toEqual([E4, E5, E6, RESULT]);
   });
 
+  it.each([
+    ['status-204', 204, undefined],
+    ['status-405', 405, 'POST'],
+  ] as const)('[LIAR-WIRE] %s comes for ever, and calls are served', async (fault, status, allow) => {
+    await using played = await playCall(fault, dialect);
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const refused = await played.resume();
+      expect([refused.status, refused.headers['allow'], refused.items]).toEqual([status, allow, []]);
+    }
+    const call = await played.client.callTool(played.server.url, 'echo', { text: 'here' });
+    await call.closed;
+    expect(textsOf(call.items)).toEqual(['here']);
+  });
+
   it('[LIAR-WIRE] status-404: the session is gone for everything that names it, and a new one is served', async () => {
     await using played = await playCall('status-404', dialect);
     expect((await played.resume()).status).toBe(404);

@@ -95,6 +95,10 @@ export const RESUME_LIES = {
     openSse(world, session, response).end();
   }),
   'html-page': once((_world, { response }) => answerHtmlPage(response)),
+  'status-204': always((_world, { response }) => {
+    response.writeHead(204).end();
+  }),
+  'status-405': always((_world, { response }) => answerStatus(response, 405, 'GET is not served', { Allow: 'POST' })),
   'status-404': always((world, { session, response }) => {
     world.sessions.delete(session.id);
     answerStatus(response, 404, 'the session is not known');
