@@ -77,6 +77,15 @@ describe('a stream that is cut', () => {
     expect(resume.atMs - post.atMs).toBeLessThan(1500);
   });
 
+  it('[CLIENT-BACKOFF] a server that closes to be polled is polled at its own pace', async () => {
+    const poll = (stream: Stream): Stream => stream.raw('id: prime\nretry: 20\ndata: \n\n').end();
+    const server = serverOf(...Array.from({ length: 8 }, () => poll), (stream) => stream.event('b', result(1)));
+    const rig = await connectRig({ ...COMPATIBLE, initialDelayMs: 5000, maxDelayMs: 5000, giveUpMs: 60_000 }, server);
+    const began = performance.now();
+    await rig.call(1);
+    expect(performance.now() - began).toBeLessThan(2500);
+  });
+
   it('[CLIENT-PROCESSED] the place moves past an event when its handler has returned, and not before', async () => {
     let release = (): void => undefined;
     const blocked = new Promise<void>((resolve) => {
