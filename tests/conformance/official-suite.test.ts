@@ -1,12 +1,7 @@
-import { spawn } from 'node:child_process';
-import process from 'node:process';
-import { fileURLToPath } from 'node:url';
-import { makeScratchFolder, startCluster, startThroughline, within } from '@throughline/testkit/processes';
+import { makeScratchFolder, startCluster, startThroughline } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { runConformance } from './run-conformance.ts';
 
-const SUITE = fileURLToPath(
-  new URL('../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
-);
 /** Checks of `--suite active` in 0.1.16: a run that made fewer did not run it all. */
 const ACTIVE_CHECKS = 40;
 const POLLING_CHECKS = 3;
@@ -28,24 +23,8 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => resources.disposeAsync(), 60_000);
 
-async function runSuite(url: string, selection: readonly string[]): Promise<{ code: number | null; text: string }> {
-  const child = spawn(process.execPath, [SUITE, 'server', '--url', url, ...selection, '-o', folder], {
-    cwd: folder,
-    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
-  });
-  let text = '';
-  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
-  try {
-    const code = await within(
-      'the conformance suite',
-      new Promise<number | null>((resolve) => child.once('close', resolve)),
-      120_000,
-    );
-    return { code, text };
-  } finally {
-    child.kill('SIGKILL');
-  }
+function runSuite(url: string, selection: readonly string[]): ReturnType<typeof runConformance> {
+  return runConformance(['server', '--url', url, ...selection, '-o', folder], folder);
 }
 
 describe.each(['serve', 'gateway and two workers'])('the official conformance suite against %s', (where) => {
