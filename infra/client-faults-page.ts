@@ -1,4 +1,5 @@
 /** docs/reference/client-faults.md: the table of faults, and what clients made of them when they were recorded. */
+import { readFileSync } from 'node:fs';
 import { DIALECTS, FAULT_NAMES, FAULT_TABLE, rightVerdicts } from '@throughline/client/testing';
 import type { FaultName, FaultRow, Verdict } from '@throughline/client/testing';
 import { readRecord } from '../tests/conformance/checked-clients.ts';
@@ -23,6 +24,8 @@ const CLASSES = {
     'Nothing of it may be delivered, the cursor must not be used again, and the application hears it. Most look like a healthy `200`.',
 } as const;
 
+const EXAMPLE = new URL('../tests/conformance/check-a-client.ts', import.meta.url);
+
 export function renderClientFaultsPage(): string {
   const records = readRecord();
   return [
@@ -30,15 +33,10 @@ export function renderClientFaultsPage(): string {
     '',
     'What a server, or something before it, can do to a client of MCP over Streamable HTTP, and what clients make of it. `startFaultyServer` of `@throughline/client/testing` does each of these, exactly one at a time and at a scripted moment, and is honest otherwise; `runClientCheck` runs any client through all of them.',
     '',
-    '```ts',
-    "import { formatClientCheck, runClientCheck } from '@throughline/client/testing';",
+    'This program checks the official client v1; to check yours, replace how it connects. A client that can tell that it refuses a stream, or cannot prove it, says so by `reports.refused()` and `reports.unproven()`.',
     '',
-    'const report = await runClientCheck(async (url, reports) => {',
-    '  const client = await connectMyClient(url, { onLog: (data) => reports.event(data) });',
-    '  return { callTool: (name, args) => client.callTool(name, args), close: () => client.close() };',
-    '});',
-    'process.stdout.write(formatClientCheck(report));',
-    'process.exitCode = report.wrong.length === 0 ? 0 : 1;',
+    '```ts',
+    readFileSync(EXAMPLE, 'utf8').trim(),
     '```',
     '',
     '## What clients make of them',

@@ -11,7 +11,7 @@ import type {
 } from '@throughline/client/testing';
 import { connectOfficial } from '../e2e/official-client.ts';
 import type { ClientLine } from '../e2e/official-client.ts';
-import { connectResumable } from './resumable-client.ts';
+import { connectResumable } from '../e2e/resumable-client.ts';
 
 export interface CheckedClient {
   readonly name: string;
@@ -28,19 +28,30 @@ const unmodified =
     return { callTool: (name, args) => client.callTool(name, args), close: () => client[Symbol.asyncDispose]() };
   };
 
+/** Below the bound of a check, above the keepalives of its server. */
+const LIMITS = { initialDelayMs: 20, maxDelayMs: 200, giveUpMs: 2500, silenceMs: 800, quietMs: 1500 } as const;
+
+export const resumable =
+  (line: ClientLine, policy: 'strict' | 'compatible'): ConnectClient =>
+  async (url, { event, refused, unproven }) => {
+    const options = { ...LIMITS, policy, onSessionLost: refused, onUnproven: unproven };
+    const client = await connectResumable(line, url, options, event);
+    return { callTool: (name, args) => client.callTool(name, args), close: () => client[Symbol.asyncDispose]() };
+  };
+
 export const CHECKED_CLIENTS: readonly CheckedClient[] = [
   { name: 'official v1', package: '@modelcontextprotocol/sdk', connect: unmodified('v1'), mustBeRight: false },
   { name: 'official v2', package: '@modelcontextprotocol/client', connect: unmodified('v2'), mustBeRight: false },
   {
     name: 'ResumableTransport, strict',
     package: '@throughline/client',
-    connect: connectResumable('v1', 'strict'),
+    connect: resumable('v1', 'strict'),
     mustBeRight: true,
   },
   {
     name: 'ResumableTransport, compatible',
     package: '@throughline/client',
-    connect: connectResumable('v2', 'compatible'),
+    connect: resumable('v2', 'compatible'),
     mustBeRight: true,
   },
 ];
@@ -72,14 +83,20 @@ const SECOND_LOOK: ClientCheckOptions = { boundMs: 10_000, atOnce: 4 };
 
 /** Runs a client through all faults; those that `isDoubtful` a second time, with more time. */
 export async function checkClient(
-  { connect }: CheckedClient,
+  { connect }: Pick<CheckedClient, 'connect'>,
   isDoubtful: (run: CheckedRun) => boolean,
+  where: Pick<ClientCheckOptions, 'stream'> = {},
 ): Promise<readonly CheckedRun[]> {
-  const { runs } = await runClientCheck(connect, OPTIONS);
+  const { runs } = await runClientCheck(connect, { ...OPTIONS, ...where });
   return await Promise.all(
     runs.map(async (run) => {
       if (!isDoubtful(run)) return run;
-      const again = await runClientCheck(connect, { ...SECOND_LOOK, faults: [run.fault], dialects: [run.dialect] });
+      const again = await runClientCheck(connect, {
+        ...SECOND_LOOK,
+        ...where,
+        faults: [run.fault],
+        dialects: [run.dialect],
+      });
       return again.runs[0] ?? run;
     }),
   );

@@ -1,7 +1,10 @@
-import { rightVerdicts, runClientCheck } from '@throughline/client/testing';
+import { execFile } from 'node:child_process';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { rightVerdicts } from '@throughline/client/testing';
+import { within } from '@throughline/testkit/processes';
 import { describe, expect, it } from 'vitest';
-import { checkClient, CHECKED_CLIENTS, readRecord, verdictsOf, versionOf } from './checked-clients.ts';
-import { connectResumable } from './resumable-client.ts';
+import { checkClient, CHECKED_CLIENTS, readRecord, resumable, verdictsOf, versionOf } from './checked-clients.ts';
 
 const RECORD_ANEW = 'if that is right, run tests/conformance/record-clients.ts and infra/write-reference.ts';
 const record = readRecord();
@@ -28,21 +31,11 @@ it.each([
 ] as const)(
   '[LIAR-RECORDED] on the standalone stream every verdict of ResumableTransport, %s, is right as well',
   async (policy, line) => {
-    const options = { stream: 'standalone' } as const;
-    const { runs, wrong } = await runClientCheck(connectResumable(line, policy), options);
+    const client = { connect: resumable(line, policy) };
+    const runs = await checkClient(client, ({ isRight }) => !isRight, { stream: 'standalone' });
     expect(runs).toHaveLength(3 * 27);
-    const again = await Promise.all(
-      wrong.map(({ fault, dialect }) =>
-        runClientCheck(connectResumable(line, policy), {
-          ...options,
-          faults: [fault],
-          dialects: [dialect],
-          boundMs: 10_000,
-        }),
-      ),
-    );
-    const faults = again.flatMap(({ wrong: still }) => still);
-    expect(faults.map(({ fault, dialect, verdict }) => ({ fault, dialect, verdict }))).toEqual([]);
+    const wrong = runs.filter(({ isRight }) => !isRight);
+    expect(wrong.map(({ fault, dialect, verdict }) => ({ fault, dialect, verdict }))).toEqual([]);
   },
   120_000,
 );
@@ -50,3 +43,22 @@ it.each([
 it('[LIAR-RECORDED] the page tells of these clients and no others', () => {
   expect(record.map(({ name }) => name)).toEqual(CHECKED_CLIENTS.map(({ name }) => name));
 });
+
+it('[LIAR-CHECK] the program of the page prints the table of the faults that are asked for, and fails with its client', async () => {
+  const program = fileURLToPath(new URL('check-a-client.ts', import.meta.url));
+  const args = ['--conditions=@throughline/source', program, 'gap-in-ids', 'crlf'];
+  const { code, text } = await within(
+    'the program of the page',
+    new Promise<{ code: unknown; text: string }>((resolve) => {
+      execFile(process.execPath, args, (error, stdout) => resolve({ code: error?.code ?? 0, text: stdout }));
+    }),
+    60_000,
+  );
+  expect(text.trimEnd().split('\n')).toEqual([
+    '| fault | throughline | numbered | opaque |',
+    '| --- | --- | --- | --- |',
+    '| gap-in-ids | **fooled** | **fooled** | **fooled** |',
+    '| crlf | exact | exact | exact |',
+  ]);
+  expect(code).toBe(1);
+}, 70_000);

@@ -1,6 +1,6 @@
 import { makeScratchFolder, startCluster, startThroughline } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runConformance } from './run-conformance.ts';
+import { readTally, runSuite } from './run-suite.ts';
 
 /** Checks of `--suite active` in 0.1.16: a run that made fewer did not run it all. */
 const ACTIVE_CHECKS = 40;
@@ -23,23 +23,20 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => resources.disposeAsync(), 60_000);
 
-function runSuite(url: string, selection: readonly string[]): ReturnType<typeof runConformance> {
-  return runConformance(['server', '--url', url, ...selection, '-o', folder], folder);
-}
-
 describe.each(['serve', 'gateway and two workers'])('the official conformance suite against %s', (where) => {
   it('[E2E-CONFORMANCE] passes all its active scenarios', async () => {
-    const { code, text } = await runSuite(endpoints.get(where) ?? '', ['--suite', 'active']);
+    const { code, text } = await runSuite(['server', '--url', endpoints.get(where) ?? '', '--suite', 'active'], folder);
     const { passed, failed } = /^Total: (?<passed>\d+) passed, (?<failed>\d+) failed$/m.exec(text)?.groups ?? {};
     expect(text.match(/^✗.*$/gm) ?? []).toEqual([]);
     expect({ code, failed, passed }).toEqual({ code: 0, failed: '0', passed: String(ACTIVE_CHECKS) });
   }, 150_000);
 
   it('[E2E-CONFORMANCE] passes server-sse-polling without a warning', async () => {
-    const { code, text } = await runSuite(endpoints.get(where) ?? '', ['--scenario', 'server-sse-polling']);
-    const { passed, of, failed, warnings } =
-      /^Passed: (?<passed>\d+)\/(?<of>\d+), (?<failed>\d+) failed, (?<warnings>\d+) warnings$/m.exec(text)?.groups ??
-      {};
+    const { code, text } = await runSuite(
+      ['server', '--url', endpoints.get(where) ?? '', '--scenario', 'server-sse-polling'],
+      folder,
+    );
+    const { passed, of, failed, warnings } = readTally(text);
     expect({ code, passed, of, failed, warnings }, text).toEqual({
       code: 0,
       passed: String(POLLING_CHECKS),

@@ -22,13 +22,19 @@ function textOf(result: unknown): string {
   return content?.map(({ text }) => text ?? '').join('\n') ?? '';
 }
 
+/** @param onLog is called with the data of each log message, as it is handled. */
 export async function connectResumable(
   line: ClientLine,
   url: string,
   options: ResumableTransportOptions = {},
+  onLog: (data: unknown) => void = () => undefined,
 ): Promise<ResumableClient> {
   const transport = new ResumableTransport(url, options);
   const logged: unknown[] = [];
+  const log = (data: unknown): void => {
+    logged.push(data);
+    onLog(data);
+  };
   const errors: Error[] = [];
   const progress = (onProgress?: (step: number) => void): { onprogress?: (of: { progress: number }) => void } =>
     onProgress === undefined ? {} : { onprogress: (of) => onProgress(of.progress) };
@@ -36,7 +42,7 @@ export async function connectResumable(
     const client = new ClientV1({ name: 'resumable-v1', version: '1.0.0' }, { capabilities: { elicitation: {} } });
     client.onerror = (error) => errors.push(error);
     client.setRequestHandler(ElicitRequestSchema, () => ({ action: 'accept', content: { answer: 'forty-two' } }));
-    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
+    client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => log(params.data));
     await client.connect(transport);
     return {
       line,
@@ -54,7 +60,7 @@ export async function connectResumable(
   const client = new ClientV2({ name: 'resumable-v2', version: '1.0.0' }, { capabilities: { elicitation: {} } });
   client.onerror = (error) => errors.push(error);
   client.setRequestHandler('elicitation/create', () => ({ action: 'accept', content: { answer: 'forty-two' } }));
-  client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
+  client.setNotificationHandler('notifications/message', ({ params }) => log(params.data));
   await client.connect(transport);
   return {
     line,

@@ -10,14 +10,13 @@ import type { ScriptedStream } from './scripted-stream.ts';
 import { deliver, EVENT_STREAM, openResumed, openSse, resumeHonestly, settle } from './sse-answer.ts';
 import type { Resume } from './sse-answer.ts';
 import type { StreamEvent } from './sse-text.ts';
+import { READ_MS } from './timing.ts';
 import type { World } from './world.ts';
 
 type ResumeLie = Extract<Misbehaviour, { place: 'resume' }>;
 
 /** How many messages those have to say who have no business on the stream. */
 const FOREIGN_EVENTS = 6;
-/** So long a connection lives whose client is to have read everything. */
-const APART_MS = 30;
 
 const once = (resume: ResumeLie['resume'], end: ResumeLie['say'] = close): ResumeLie => ({
   place: 'resume',
@@ -83,10 +82,11 @@ export const RESUME_LIES = {
   'dropped-twice': once(
     (world, { session, response }) => {
       const connection = openSse(world, session, response);
-      setTimeout(() => connection.cut(), APART_MS);
+      setTimeout(() => connection.cut(), READ_MS).unref();
     },
     async ({ stream, message }) => {
-      await pause(APART_MS);
+      // An abrupt end takes what the client has not read.
+      await pause(READ_MS);
       stream.detach()?.cut();
       stream.add(message);
     },

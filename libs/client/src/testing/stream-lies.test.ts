@@ -141,6 +141,17 @@ describe('the moment', () => {
     expect(textsOf(resumed.items)).toEqual(['altered event', EVENTS[2], EVENTS[3]]);
   });
 
+  it('[LIAR-ONE] a resume of another stream sees no fault', async () => {
+    await using played = await playCall('replay-from-zero', 'throughline');
+    const { client, server } = played;
+    const other = await client.callTool(server.url, 'count', { to: 2 });
+    await other.closed;
+    const resumed = await client.resume(server.url, idsOf(other.items)[0] ?? '');
+    await resumed.closed;
+    expect(textsOf(resumed.items)).toEqual([EVENTS[1], 'counted to 2']);
+    expect(server.liedAtMs()).toBeNull();
+  });
+
   it('[LIAR-ONE] a second call of the tool sees no fault', async () => {
     await using played = await playCall('replay-from-zero', 'throughline');
     const second = await played.client.callTool(played.server.url, 'count', { to: 6 });

@@ -7,12 +7,9 @@ import { say, waitForListener } from './say.ts';
 import { textResult } from './script-words.ts';
 import { noteSent } from './sse-answer.ts';
 import { eventText } from './sse-text.ts';
+import { APART_MS, READ_MS } from './timing.ts';
 
 type StreamLie = Extract<Misbehaviour, { place: 'stream' }>;
-
-/** Chunks that are written so far apart arrive apart. */
-const APART_MS = 30;
-const READ_MS = 150;
 
 export const STREAM_LIES = {
   'cut-utf8': { place: 'stream', say: (scene) => sayInParts(scene, (bytes) => cutAt(bytes, bytes.indexOf('漢') + 1)) },
@@ -62,7 +59,8 @@ export const STREAM_LIES = {
       const standalone = session.standalone();
       await waitForListener(world, standalone);
       say(world, standalone, textResult(stream.requestId ?? 0, 'a result on the wrong stream'));
-      await pause(APART_MS);
+      // The true result must not be there before the false one.
+      await pause(READ_MS);
       say(world, stream, message);
     },
   },
