@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { waitUntil, within } from '@throughline/testkit/processes';
 import { describe, expect, it } from 'vitest';
-import { connectRig, makeRig, INITIALIZE, note, result } from './client-rig.ts';
+import { connectRig, INITIALIZE, makeRig, note, result, SHORT } from './client-rig.ts';
 import { json, page, ScriptedServer } from './scripted-server.ts';
 import type { Answer, Asked } from './scripted-server.ts';
 
@@ -69,8 +69,8 @@ describe('a call', () => {
     ],
   ])('[CLIENT-BOUND] ends with an error after %s', async (_title, answer, code, mayHaveRun) => {
     const server: ScriptedServer = serverOf(() => answer.call(server));
-    const rig = await connectRig(COMPATIBLE, server);
-    const { error } = await within('the call', rig.call(1), 5000);
+    const rig = await connectRig({ ...COMPATIBLE, ...SHORT }, server);
+    const { error } = await within('the call', rig.call(1), 12_000);
     expect(error?.code).toBe(-32000);
     expect(error?.data).toMatchObject({ type: 'TransportError', code, mayHaveRun });
     // And the session goes on.
@@ -83,8 +83,8 @@ describe('a call', () => {
       () => server.sse().event('a', note(1)).end(),
       () => server.sse().raw(': comment\n\n').end(),
     );
-    const rig = await connectRig(COMPATIBLE, server);
-    const { error } = await within('the call', rig.call(1), 5000);
+    const rig = await connectRig({ ...COMPATIBLE, ...SHORT }, server);
+    const { error } = await within('the call', rig.call(1), 12_000);
     expect(error?.data).toMatchObject({ type: 'TransportError', code: 'NO_ANSWER', mayHaveRun: true });
     const resumes = server.of('GET').filter(({ headers }) => headers.has('last-event-id'));
     // Backoff, not as fast as it can: 400 ms at 8 ms each at least.
@@ -97,7 +97,7 @@ describe('a call', () => {
       () => new Response(null, { status: 204 }),
     );
     const rig = await connectRig(COMPATIBLE, server);
-    const { error } = await within('the call', rig.call(1), 5000);
+    const { error } = await within('the call', rig.call(1), 12_000);
     expect(error?.data).toMatchObject({ code: 'NO_ANSWER', mayHaveRun: true });
     expect(server.of('GET').filter(({ headers }) => headers.has('last-event-id'))).toHaveLength(1);
   });
@@ -106,7 +106,7 @@ describe('a call', () => {
     const server: ScriptedServer = serverOf(() => {
       const stream = server.sse();
       void (async () => {
-        for (let index = 0; index < 10; index++) {
+        for (let index = 0; index < 40; index++) {
           await pause(60);
           stream.raw(': keepalive\n\n');
         }
@@ -114,7 +114,7 @@ describe('a call', () => {
       })();
       return stream;
     });
-    const rig = await connectRig({ ...COMPATIBLE, giveUpMs: 200, quietMs: 200, silenceMs: 200 }, server);
+    const rig = await connectRig({ ...COMPATIBLE, giveUpMs: 1500, quietMs: 1500, silenceMs: 1500 }, server);
     expect((await rig.call(1)).result).toEqual({ ok: true });
     expect(server.of('tools/call')).toHaveLength(1);
   });
@@ -125,7 +125,7 @@ describe('a call', () => {
       () => server.sse().event('b', result(1)),
     );
     const rig = await connectRig({ ...COMPATIBLE, silenceMs: 80, quietMs: 60_000, giveUpMs: 5000 }, server);
-    expect((await within('the call', rig.call(1), 5000)).result).toEqual({ ok: true });
+    expect((await within('the call', rig.call(1), 12_000)).result).toEqual({ ok: true });
     expect(rig.errors.map(({ code }) => code)).toEqual(['SILENT']);
   });
 
@@ -208,10 +208,10 @@ describe('a call', () => {
   it('[CLIENT-BOUND] a first initialize that nobody answers ends with an error', async () => {
     const server = new ScriptedServer();
     server.onInitialize = () => 'unreachable';
-    const rig = makeRig({}, server);
+    const rig = makeRig(SHORT, server);
     await rig.transport.start();
     await rig.transport.send(INITIALIZE);
-    const { error } = await within('initialize', rig.answer('init'), 5000);
+    const { error } = await within('initialize', rig.answer('init'), 12_000);
     expect(error?.data).toMatchObject({ code: 'UNREACHABLE' });
   });
 });
@@ -245,12 +245,15 @@ describe('a message that is posted', () => {
   it('[CLIENT-REPEAT] a notification is posted until it is taken, or its sender is told', async () => {
     let count = 0;
     const server = serverOf(() => (++count < 3 ? 'unreachable' : new Response(null, { status: 202 })));
-    const rig = await connectRig(COMPATIBLE, server);
+    const rig = await connectRig({ ...COMPATIBLE, giveUpMs: 1500 }, server);
     const send = (): Promise<void> => rig.transport.send({ jsonrpc: '2.0', method: 'notifications/x' });
     await send();
     expect(server.of('notifications/x')).toHaveLength(3);
     server.answer = () => page(503);
-    await expect(within('the notification', send(), 5000)).rejects.toMatchObject({ code: 'HTTP_STATUS', status: 503 });
+    await expect(within('the notification', send(), 12_000)).rejects.toMatchObject({
+      code: 'HTTP_STATUS',
+      status: 503,
+    });
     server.answer = () => page(400);
     await expect(send()).rejects.toMatchObject({ code: 'HTTP_STATUS', status: 400 });
   });

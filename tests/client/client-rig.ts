@@ -54,7 +54,17 @@ export const INITIALIZE = {
   params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'rig', version: '1' } },
 } as const;
 
-export const FAST = { initialDelayMs: 4, maxDelayMs: 16, giveUpMs: 400, connectTimeoutMs: 200, quietMs: 300 } as const;
+/** Quick to try again, and patient: a busy machine is no fault of the server. */
+const PATIENT = {
+  initialDelayMs: 4,
+  maxDelayMs: 16,
+  giveUpMs: 15_000,
+  connectTimeoutMs: 10_000,
+  quietMs: 15_000,
+} as const;
+
+/** For tests of what happens when patience is over. */
+export const SHORT = { giveUpMs: 400, connectTimeoutMs: 200, quietMs: 300 } as const;
 
 export function makeRig(
   options: ResumableTransportOptions = {},
@@ -69,7 +79,7 @@ export function makeRig(
   const unproven: UnprovenNotice[] = [];
   const transport = new ResumableTransport('http://server.test/mcp', {
     fetch: server.fetch,
-    ...FAST,
+    ...PATIENT,
     onSessionLost(what) {
       lost.push(what);
       heard.push('lost');
