@@ -4,6 +4,7 @@ import { format } from 'prettier';
 import { renderCommandsPage } from 'throughline/commands-page';
 import { renderConfigPage } from 'throughline/config-page';
 import { renderDoctorPage } from 'throughline/doctor-codes';
+import { renderClientFaultsPage } from './client-faults-page.ts';
 
 export interface ReferencePage {
   readonly file: URL;
@@ -16,6 +17,7 @@ const page = (name: string, text: () => string): ReferencePage => ({
 });
 
 export const REFERENCE_PAGES: readonly ReferencePage[] = [
+  page('client-faults.md', renderClientFaultsPage),
   page('commands.md', renderCommandsPage),
   page('config.md', renderConfigPage),
   page('doctor.md', renderDoctorPage),

@@ -1,12 +1,7 @@
-import { spawn } from 'node:child_process';
-import process from 'node:process';
-import { fileURLToPath } from 'node:url';
-import { makeScratchFolder, startCluster, startThroughline, within } from '@throughline/testkit/processes';
+import { makeScratchFolder, startCluster, startThroughline } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readTally, runSuite } from './run-suite.ts';
 
-const SUITE = fileURLToPath(
-  new URL('../../node_modules/@modelcontextprotocol/conformance/dist/index.js', import.meta.url),
-);
 /** Checks of `--suite active` in 0.1.16: a run that made fewer did not run it all. */
 const ACTIVE_CHECKS = 40;
 const POLLING_CHECKS = 3;
@@ -28,39 +23,20 @@ beforeAll(async () => {
 }, 90_000);
 afterAll(() => resources.disposeAsync(), 60_000);
 
-async function runSuite(url: string, selection: readonly string[]): Promise<{ code: number | null; text: string }> {
-  const child = spawn(process.execPath, [SUITE, 'server', '--url', url, ...selection, '-o', folder], {
-    cwd: folder,
-    env: { ...process.env, NO_COLOR: '1', FORCE_COLOR: '0' },
-  });
-  let text = '';
-  child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
-  child.stderr.on('data', (chunk: Buffer) => (text += chunk.toString('utf8')));
-  try {
-    const code = await within(
-      'the conformance suite',
-      new Promise<number | null>((resolve) => child.once('close', resolve)),
-      120_000,
-    );
-    return { code, text };
-  } finally {
-    child.kill('SIGKILL');
-  }
-}
-
 describe.each(['serve', 'gateway and two workers'])('the official conformance suite against %s', (where) => {
   it('[E2E-CONFORMANCE] passes all its active scenarios', async () => {
-    const { code, text } = await runSuite(endpoints.get(where) ?? '', ['--suite', 'active']);
+    const { code, text } = await runSuite(['server', '--url', endpoints.get(where) ?? '', '--suite', 'active'], folder);
     const { passed, failed } = /^Total: (?<passed>\d+) passed, (?<failed>\d+) failed$/m.exec(text)?.groups ?? {};
     expect(text.match(/^✗.*$/gm) ?? []).toEqual([]);
     expect({ code, failed, passed }).toEqual({ code: 0, failed: '0', passed: String(ACTIVE_CHECKS) });
   }, 150_000);
 
   it('[E2E-CONFORMANCE] passes server-sse-polling without a warning', async () => {
-    const { code, text } = await runSuite(endpoints.get(where) ?? '', ['--scenario', 'server-sse-polling']);
-    const { passed, of, failed, warnings } =
-      /^Passed: (?<passed>\d+)\/(?<of>\d+), (?<failed>\d+) failed, (?<warnings>\d+) warnings$/m.exec(text)?.groups ??
-      {};
+    const { code, text } = await runSuite(
+      ['server', '--url', endpoints.get(where) ?? '', '--scenario', 'server-sse-polling'],
+      folder,
+    );
+    const { passed, of, failed, warnings } = readTally(text);
     expect({ code, passed, of, failed, warnings }, text).toEqual({
       code: 0,
       passed: String(POLLING_CHECKS),

@@ -39,6 +39,8 @@ export interface ConnectOptions {
   readonly fetch?: typeof fetch;
   /** Without: a fetch of one's own decides. */
   readonly url?: string;
+  /** Called with the data of each log message, as it is handled. */
+  onLog?(data: unknown): void;
   /** The person: is shown a form, and answers it. Default: answers at once. */
   elicit?(message: string): Promise<Elicited>;
 }
@@ -63,7 +65,7 @@ function textOf(result: unknown): string {
   return content?.map(({ text }) => text ?? '').join('\n') ?? '';
 }
 
-async function connectV1({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): Promise<OfficialClient> {
+async function connectV1({ fetch, url = DEFAULT_URL, elicit, onLog }: ConnectOptions): Promise<OfficialClient> {
   const client = new ClientV1({ name: 'official-v1', version: '1.0.0' }, { capabilities: CAPABILITIES });
   const transport = new TransportV1(new URL(url), fetch === undefined ? {} : { fetch });
   const logged: unknown[] = [];
@@ -75,6 +77,7 @@ async function connectV1({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): 
   }));
   client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => {
     logged.push(params.data);
+    onLog?.(params.data);
   });
   await client.connect(transport);
   return {
@@ -98,7 +101,7 @@ async function connectV1({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): 
   };
 }
 
-async function connectV2({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): Promise<OfficialClient> {
+async function connectV2({ fetch, url = DEFAULT_URL, elicit, onLog }: ConnectOptions): Promise<OfficialClient> {
   const client = new ClientV2({ name: 'official-v2', version: '1.0.0' }, { capabilities: CAPABILITIES });
   const transport = new TransportV2(new URL(url), fetch === undefined ? {} : { fetch });
   const logged: unknown[] = [];
@@ -110,6 +113,7 @@ async function connectV2({ fetch, url = DEFAULT_URL, elicit }: ConnectOptions): 
   }));
   client.setNotificationHandler('notifications/message', ({ params }) => {
     logged.push(params.data);
+    onLog?.(params.data);
   });
   await client.connect(transport);
   return {

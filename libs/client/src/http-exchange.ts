@@ -1,0 +1,98 @@
+/** One HTTP request to the server, as far as the head of its answer. SPEC: CLIENT-HTTP, CLIENT-AUTH. */
+import { HTTP_HEADER } from '@throughline/protocol';
+import { TransportError } from './client-errors.ts';
+import type { AnswerHead } from './judge-answer.ts';
+import type { Settings } from './options.ts';
+import { within } from './wait.ts';
+
+export interface ExchangeRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly body?: string;
+  readonly sessionId: string | null;
+  readonly protocolVersion: string | null;
+  readonly lastEventId?: string | null;
+  /** Of this message alone. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+}
+
+/** Rejects with `UNREACHABLE` if no head comes in time. The body of the answer lives until it is read or cancelled. */
+export async function exchange(settings: Settings, request: ExchangeRequest): Promise<Response> {
+  const answer = await send(settings, request);
+  const mayAuthorize = answer.status === 401 || (answer.status === 403 && answer.headers.has('www-authenticate'));
+  if (!mayAuthorize || settings.user.onUnauthorized === undefined) return answer;
+  if (!(await settings.user.onUnauthorized(answer))) return answer;
+  discard(answer);
+  return await send(settings, request);
+}
+
+async function send(settings: Settings, request: ExchangeRequest): Promise<Response> {
+  const { timeoutMs, signal } = request;
+  const controller = new AbortController();
+  const late = (): TransportError =>
+    new TransportError('UNREACHABLE', `The server did not answer within ${timeoutMs} ms`);
+  const asked = ask(settings, request, controller.signal);
+  try {
+    return await within(asked, timeoutMs, late, signal);
+  } catch (cause) {
+    controller.abort();
+    asked.then(discard, () => undefined);
+    if (cause instanceof TransportError) throw cause;
+    throw new TransportError('UNREACHABLE', 'The server cannot be reached', { cause });
+  }
+}
+
+async function ask(settings: Settings, request: ExchangeRequest, signal: AbortSignal): Promise<Response> {
+  const { method, body } = request;
+  const headers = await makeHeaders(settings, request);
+  // A redirect is not followed: it would take the session id and the credentials to wherever it points.
+  const init: RequestInit = { method, headers, redirect: 'manual', signal };
+  return await settings.fetch(settings.url, body === undefined ? init : { ...init, body });
+}
+
+async function makeHeaders({ user }: Settings, request: ExchangeRequest): Promise<Headers> {
+  const given = typeof user.headers === 'function' ? await user.headers() : user.headers;
+  const headers = new Headers(given);
+  for (const [name, value] of Object.entries(request.headers ?? {})) headers.set(name, value);
+  const { method, sessionId, protocolVersion, lastEventId } = request;
+  headers.set('Accept', method === 'POST' ? 'application/json, text/event-stream' : 'text/event-stream');
+  if (method === 'POST') headers.set('Content-Type', 'application/json');
+  if (sessionId !== null) headers.set(HTTP_HEADER.sessionId, sessionId);
+  if (protocolVersion !== null) headers.set(HTTP_HEADER.protocolVersion, protocolVersion);
+  if (lastEventId != null) headers.set(HTTP_HEADER.lastEventId, lastEventId);
+  return headers;
+}
+
+export function headOf(answer: Response): AnswerHead {
+  const { status, headers } = answer;
+  return {
+    status,
+    sessionId: headers.get(HTTP_HEADER.sessionId),
+    epoch: headers.get(HTTP_HEADER.replayEpoch),
+    contentType: headers.get('content-type'),
+  };
+}
+
+/** Gives the connection back. */
+export function discard(answer: Response): void {
+  answer.body?.cancel().catch(() => undefined);
+}
+
+/** `Retry-After` in milliseconds; a date is not worth a clock that may be wrong. */
+function retryAfterMs(answer: Response): number | undefined {
+  const text = answer.headers.get('retry-after') ?? '';
+  return /^[0-9]{1,6}$/.test(text) ? Number(text) * 1000 : undefined;
+}
+
+/** What a status that is no answer means on the way. */
+export function statusError(answer: Response, more = ''): TransportError {
+  const { status } = answer;
+  const to = answer.headers.get('location');
+  const redirected = status === 0 || (status >= 300 && status < 400);
+  const why = redirected ? `; redirects are not followed: use ${to ?? 'the URL it leads to'}` : more;
+  return new TransportError('HTTP_STATUS', `The server answered ${status}${why}`, {
+    status,
+    retryAfterMs: retryAfterMs(answer),
+  });
+}

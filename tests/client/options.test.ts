@@ -1,0 +1,146 @@
+import { readFileSync } from 'node:fs';
+import { ResumableTransport, ResumptionRejected, TransportError } from '@throughline/client';
+import type { ResumableTransportOptions } from '@throughline/client';
+import { describe, expect, it } from 'vitest';
+import { connectRig, result } from './client-rig.ts';
+import { json, ScriptedServer } from './scripted-server.ts';
+
+const URL_TEXT = 'http://server.test/mcp';
+const GUIDE = readFileSync(new URL('../../docs/guides/client.md', import.meta.url), 'utf8');
+
+/** First cells of the table under a heading of the guide. */
+function rowsUnder(heading: string): string[] {
+  const section = GUIDE.split(`## ${heading}\n`)[1]?.split('\n## ')[0] ?? '';
+  return [...section.matchAll(/^\| `([^`]+)` +\|/gm)].map(([, name = '']) => name);
+}
+
+function jsonServer(): ScriptedServer {
+  const server = new ScriptedServer();
+  server.answer = ({ method, message }) =>
+    method === 'GET' ? new Response(null, { status: 405 }) : json(result(message.id));
+  return server;
+}
+
+describe('options', () => {
+  it.each<[options: Record<string, unknown>, words: string]>([
+    [{ policy: 'lax' }, 'option policy must be one of strict, compatible'],
+    [{ eventIds: 'numbers' }, 'option eventIds must be one of auto, consecutive, opaque'],
+    [{ reinitialize: true }, 'option reinitialize must be one of auto, manual'],
+    [{ silenceMs: 0 }, 'option silenceMs must be a number above 0'],
+    [{ giveUpMs: -1 }, 'option giveUpMs must be'],
+    [{ quietMs: Infinity }, 'option quietMs must be'],
+    [{ connectTimeoutMs: NaN }, 'option connectTimeoutMs must be'],
+    [{ maxDelayMs: 2 ** 31 }, 'option maxDelayMs must be'],
+  ])('[CLIENT-OPTIONS] %j is refused: %s', (options, words) => {
+    expect(() => new ResumableTransport(URL_TEXT, options as ResumableTransportOptions)).toThrow(words);
+  });
+
+  it('[CLIENT-OPTIONS] a URL that is none is refused', () => {
+    expect(() => new ResumableTransport('mcp')).toThrow(TypeError);
+  });
+
+  it('[CLIENT-OPTIONS] a message that is none, a resumption token and a second start are refused', async () => {
+    const rig = await connectRig({}, jsonServer());
+    await expect(rig.transport.send({ jsonrpc: '2.0' })).rejects.toThrow(TypeError);
+    const message = { jsonrpc: '2.0', id: 1, method: 'ping' } as const;
+    await expect(rig.transport.send(message, { resumptionToken: 'x' })).rejects.toThrow('resumptionToken');
+    await expect(rig.transport.start()).rejects.toThrow('started before');
+  });
+});
+
+describe('credentials', () => {
+  it('[CLIENT-AUTH] headers are asked for before each request, and the headers of a message go with it', async () => {
+    const server = jsonServer();
+    let count = 0;
+    const rig = await connectRig({ headers: async () => ({ Authorization: `Bearer ${++count}` }) }, server);
+    await rig.transport.send({ jsonrpc: '2.0', id: 1, method: 'ping' }, { headers: { 'Mcp-Param-X': 'y' } });
+    await rig.answer(1);
+    const told = server.asked.map(({ headers }) => headers.get('authorization'));
+    expect([...told].sort()).toEqual(['Bearer 1', 'Bearer 2', 'Bearer 3', 'Bearer 4'].slice(0, told.length));
+    expect(server.of('ping')[0]?.headers.get('mcp-param-x')).toBe('y');
+  });
+
+  it('[CLIENT-AUTH] a refusal for want of credentials is asked about once, and the request sent again with new ones', async () => {
+    const server = jsonServer();
+    const { answer } = server;
+    server.answer = (asked) =>
+      asked.headers.get('authorization') === 'Bearer new' ? answer(asked) : new Response(null, { status: 401 });
+    let token = 'old';
+    const statuses: number[] = [];
+    const rig = await connectRig(
+      {
+        headers: () => ({ Authorization: `Bearer ${token}` }),
+        onUnauthorized: async ({ status }) => {
+          statuses.push(status);
+          token = 'new';
+          return true;
+        },
+      },
+      server,
+    );
+    expect((await rig.call(1)).result).toEqual({ ok: true });
+    expect(statuses.length).toBeGreaterThan(0);
+    expect((await rig.call(2)).result).toEqual({ ok: true });
+  });
+
+  it('[CLIENT-AUTH] without a way to get credentials the call fails, and was not run', async () => {
+    const server = jsonServer();
+    server.answer = () => new Response(null, { status: 401 });
+    const rig = await connectRig({}, server);
+    expect((await rig.call(1)).error?.data).toMatchObject({ code: 'HTTP_STATUS', status: 401, mayHaveRun: false });
+  });
+});
+
+describe('the two families of errors', () => {
+  it('[CLIENT-ERRORS] are told apart by name and code, and say what can be said', () => {
+    const error = new TransportError('HTTP_STATUS', 'text', { status: 503, retryAfterMs: 5 });
+    expect(error).toBeInstanceOf(Error);
+    expect({ ...error, name: error.name }).toMatchObject({
+      name: 'TransportError',
+      code: 'HTTP_STATUS',
+      status: 503,
+      retryAfterMs: 5,
+    });
+    const rejected = new ResumptionRejected('gap', 'detail', { sessionId: 'S', lastEventId: '7' });
+    expect({ ...rejected, name: rejected.name }).toMatchObject({
+      name: 'ResumptionRejected',
+      code: 'RESUMPTION_REJECTED',
+      reason: 'gap',
+      action: 'reinitialize',
+      sessionId: 'S',
+      lastEventId: '7',
+    });
+    expect(rejected).not.toBeInstanceOf(TransportError);
+  });
+
+  it('[CLIENT-ERRORS] the guide names every code and every reason, and no other', () => {
+    expect(rowsUnder('What a transport error says').sort()).toEqual(
+      ['CLOSED', 'HTTP_STATUS', 'NOT_MCP', 'NO_ANSWER', 'SILENT', 'STORE', 'UNREACHABLE'].sort(),
+    );
+    expect(rowsUnder('Why a resume is rejected').sort()).toEqual(
+      [
+        'beyond-end',
+        'cursor-foreign',
+        'cursor-malformed',
+        'diverged',
+        'epoch-mismatch',
+        'foreign-event',
+        'gap',
+        'malformed-id',
+        'replay-reset',
+        'session-changed',
+        'session-ended',
+        'session-invalid',
+        'unproven',
+      ].sort(),
+    );
+  });
+
+  it('[CLIENT-OPTIONS] the guide names every option with its default', () => {
+    const source = readFileSync(new URL('../../libs/client/src/options.ts', import.meta.url), 'utf8');
+    const block = source.split('export interface ResumableTransportOptions {')[1]?.split('\n}')[0] ?? '';
+    const names = [...block.matchAll(/^ {2}(?:readonly )?(\w+)\??[(:?]/gm)].map(([, name = '']) => name);
+    expect(names.length).toBeGreaterThan(15);
+    expect(rowsUnder('Options').sort()).toEqual(names.sort());
+  });
+});
