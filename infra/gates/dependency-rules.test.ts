@@ -50,6 +50,7 @@ const PLANTED: readonly (readonly [rule: string, file: string, text: string])[] 
   ['log-knows-only-protocol', 'libs/log/src/knows.ts', "import '@throughline/history';"],
   ['tail-is-below-the-services', 'libs/tail/src/above.ts', "import '@throughline/client';"],
   ['what-users-embed-knows-libs-only', 'libs/event-store/src/beside.ts', "import '@throughline/client';"],
+  ['what-users-embed-knows-libs-only', 'libs/producer/src/beside.ts', "import '@throughline/client';"],
   ['client-needs-protocol-only', 'libs/client/src/heavy.ts', "import '@throughline/log';"],
   ['libs-never-import-services', 'libs/telemetry/src/up.ts', "import '@throughline/gateway';"],
   ['telemetry-only-in-services', 'libs/log/src/counted.ts', "import '@throughline/telemetry';"],

@@ -22,7 +22,12 @@ export interface KnownSessionsOptions {
 const SWEEP_MS = 60_000;
 const START_MS = 30_000;
 
-export async function openKnownSessions({ log, clock, maxLifeMs, onError }: KnownSessionsOptions): Promise<KnownSessions> {
+export async function openKnownSessions({
+  log,
+  clock,
+  maxLifeMs,
+  onError,
+}: KnownSessionsOptions): Promise<KnownSessions> {
   const { partitions } = await log.describe();
   const meta = new Meta({ log, clock, onError });
   const known = Array.from({ length: partitions }, (_, partition) => partition);

@@ -67,6 +67,7 @@ export interface Producer {
 export const RETRY_WITHIN_MS = 50_000;
 const MAX_TIMEOUT_MS = 40_000;
 const PAUSE_MS = 200;
+const MIN_TRY_MS = 20;
 const AT_ONCE = 64;
 const DAY_MS = 24 * 3600_000;
 
@@ -87,13 +88,16 @@ export async function openProducer(options: ProducerOptions): Promise<Producer> 
     const { idempotencyKey, firstTriedMs = clock.wallMs(), whenFull = 'wait' } = asked;
     const json = checkMessage(message);
     if (!isIdempotencyKey(idempotencyKey))
-      throw new ProducerError('INVALID_KEY', 'idempotencyKey must be 1 to 128 characters of visible ASCII, without spaces');
+      throw new ProducerError(
+        'INVALID_KEY',
+        'idempotencyKey must be 1 to 128 characters of visible ASCII, without spaces',
+      );
     const untilMs = firstTriedMs + RETRY_WITHIN_MS;
     if (!Number.isSafeInteger(untilMs)) throw new TypeError('firstTriedMs must be a time in whole milliseconds');
     if (isClosed) throw closedError();
     if (clock.wallMs() > untilMs) throw tooLate();
     const limit = deadline(clock, timeoutMs);
-    const giveUpAt = clock.monoMs() + timeoutMs;
+    const deadlines = { untilMs, giveUpAt: clock.monoMs() + timeoutMs, signal: limit.signal };
     try {
       const { session, server } = await sessions.find(sessionId, limit.signal);
       const record = makeRecord(INBOUND_TYPE.produced, session.key, json, {
@@ -103,11 +107,14 @@ export async function openProducer(options: ProducerOptions): Promise<Producer> 
       });
       const bytes = sizeOf(record);
       if (bytes > log.description.maxRecordBytes)
-        throw new ProducerError('TOO_LARGE', `the message is larger than a record of the log may be (${log.description.maxRecordBytes} bytes)`);
-      if (!(await takeRoom(bytes, whenFull, limit.signal)))
+        throw new ProducerError(
+          'TOO_LARGE',
+          `the message is larger than a record of the log may be (${log.description.maxRecordBytes} bytes)`,
+        );
+      if (!(await takeRoom(bytes, whenFull, deadlines)))
         throw new ProducerError('BUFFER_FULL', `${maxBytes} bytes are under way; nothing was appended`);
       try {
-        return await appendUntil(record, session.partition, { untilMs, giveUpAt, signal: limit.signal });
+        return await appendUntil(record, session.partition, deadlines);
       } finally {
         room.free(bytes);
       }
@@ -116,12 +123,20 @@ export async function openProducer(options: ProducerOptions): Promise<Producer> 
     }
   };
 
-  const takeRoom = async (bytes: number, whenFull: 'wait' | 'refuse', signal: AbortSignal): Promise<boolean> => {
+  const takeRoom = async (
+    bytes: number,
+    whenFull: 'wait' | 'refuse',
+    { giveUpAt, signal }: Deadlines,
+  ): Promise<boolean> => {
     try {
-      return await room.take(bytes, whenFull === 'wait', signal);
+      if (!(await room.take(bytes, whenFull === 'wait', signal))) return false;
     } catch {
       return false;
     }
+    // Rather told that nothing was appended than tried without the time to hear what came of it.
+    if (giveUpAt - clock.monoMs() >= MIN_TRY_MS) return true;
+    room.free(bytes);
+    return false;
   };
 
   /** The same record, again and again: owners tell by its name that it is one message. */
@@ -134,7 +149,11 @@ export async function openProducer(options: ProducerOptions): Promise<Producer> 
     for (;;) {
       try {
         const leftMs = Math.max(1, giveUpAt - clock.monoMs());
-        const { offsets, timestampMs } = await ackWithin(clock, leftMs, log.append({ topic: 'inbound', partition }, [record]));
+        const { offsets, timestampMs } = await ackWithin(
+          clock,
+          leftMs,
+          log.append({ topic: 'inbound', partition }, [record]),
+        );
         if (timestampMs > untilMs) throw tooLate();
         return { partition, offset: offsets[0] ?? 0 };
       } catch (error) {
@@ -143,8 +162,10 @@ export async function openProducer(options: ProducerOptions): Promise<Producer> 
         const reason = hasLogCode(error, 'APPEND_REFUSED') ? error.details.reason : undefined;
         const isFinal = hasLogCode(error, 'CLOSED') || (reason !== undefined && FINAL.has(reason));
         if (!isFinal && (await sleep(clock, PAUSE_MS, signal)) && clock.wallMs() <= untilMs) continue;
-        if (mayBeThere) throw new ProducerError('UNKNOWN_OUTCOME', 'the log did not say whether it took the message', error);
-        if (reason === 'too-large') throw new ProducerError('TOO_LARGE', 'the log refuses a message of this size', error);
+        if (mayBeThere)
+          throw new ProducerError('UNKNOWN_OUTCOME', 'the log did not say whether it took the message', error);
+        if (reason === 'too-large')
+          throw new ProducerError('TOO_LARGE', 'the log refuses a message of this size', error);
         throw new ProducerError('UNAVAILABLE', 'the log does not take the message; nothing was appended', error);
       }
     }
@@ -202,7 +223,10 @@ function checkMessage(message: unknown): string {
   const classified = classifyMessage(message);
   if ('fault' in classified) throw new ProducerError('INVALID_MESSAGE', classified.fault);
   if (classified.kind !== 'notification')
-    throw new ProducerError('INVALID_MESSAGE', 'field id: a producer may send notifications only, nobody would take the answer');
+    throw new ProducerError(
+      'INVALID_MESSAGE',
+      'field id: a producer may send notifications only, nobody would take the answer',
+    );
   const fault = findClientFault(classified);
   if (fault !== null) throw new ProducerError('INVALID_MESSAGE', fault);
   return JSON.stringify(message);

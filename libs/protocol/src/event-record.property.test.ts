@@ -157,7 +157,11 @@ describe('records of inbound', () => {
       untilMs: fc.option(offset),
     }),
   );
-  const written = (asked: Exclude<InboundRecord['body'], { readonly type: 'probe' }>, of: string, data: Uint8Array | null): RecordInput => {
+  const written = (
+    asked: Exclude<InboundRecord['body'], { readonly type: 'probe' }>,
+    of: string,
+    data: Uint8Array | null,
+  ): RecordInput => {
     switch (asked.type) {
       case 'sessionEnd':
         return makeRecord('session.end', of, data, { server: asked.server });

@@ -6,22 +6,18 @@
 import { classifyText, decodeText } from '@throughline/protocol';
 import type { InboundRecord, Offset } from '@throughline/protocol';
 import type { DedupeWindow } from './dedupe-window.ts';
-import { DEDUPE_MS } from './dedupe-window.ts';
+import { ProducedNames } from './produced-names.ts';
 import type { SessionLife } from './session-life.ts';
 import { drop } from './tenure-parts.ts';
 import type { Phase, TenureParts } from './tenure-parts.ts';
 
 type ProducedBody = Extract<InboundRecord['body'], { readonly type: 'produced' }>;
 
-/** Names that are remembered; beyond, the oldest are forgotten early. */
-export const MAX_NAMES = 262_144;
-
 export class ProducedMessages {
   readonly #parts: TenureParts;
   readonly #life: SessionLife;
   readonly #dedupe: DedupeWindow;
-  /** When the log took the first message of each name; in the order of the log. */
-  readonly #names = new Map<string, number>();
+  readonly #names = new ProducedNames();
 
   constructor(parts: TenureParts, life: SessionLife, dedupe: DedupeWindow) {
     this.#parts = parts;
@@ -38,10 +34,9 @@ export class ProducedMessages {
     // The server could not know the answer to a request that it has not asked.
     if (classified.kind !== 'notification') return 'a producer may send notifications only';
     // Whoever sent it has long since sent it again, and nobody knows the name any more.
-    if (body.untilMs !== null && record.timestampMs > body.untilMs) return this.#drop('produced-late', isTakenOver && phase.isPast);
-    const name = `${key}\n${body.idempotencyKey}`;
-    const isKnown = this.#names.has(name);
-    if (!isKnown) this.#remember(name, record.timestampMs);
+    if (body.untilMs !== null && record.timestampMs > body.untilMs)
+      return this.#drop('produced-late', isTakenOver && phase.isPast);
+    const isKnown = this.#names.meet(`${key}\n${body.idempotencyKey}`, record.timestampMs);
     this.#dedupe.took(at, isTakenOver ? phase.newestMs - record.timestampMs : 0);
     if (isTakenOver && (phase.isPast || this.#wasSaid(at))) return null;
     if (isKnown) return this.#drop('produced-again');
@@ -55,14 +50,6 @@ export class ProducedMessages {
 
   #wasSaid(at: Offset): boolean {
     return this.#parts.watch.since().ledger().get(at)?.ended === true;
-  }
-
-  #remember(name: string, timestampMs: number): void {
-    this.#names.set(name, timestampMs);
-    for (const [oldest, cameMs] of this.#names) {
-      if (this.#names.size <= MAX_NAMES && timestampMs - cameMs <= DEDUPE_MS) break;
-      this.#names.delete(oldest);
-    }
   }
 
   #drop(reason: string, isPast = false): null {
