@@ -7,7 +7,8 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { flag, text } from '../infra/options/option.ts';
+import { optionsOrExit } from '../infra/options/read-options.ts';
 import { callersAtOnce, callsEmbedded } from './cases/calls-embedded.ts';
 import { callsOnKafka } from './cases/calls-kafka.ts';
 import { costOfDelivery, costOfMessage } from './cases/fan-out.ts';
@@ -29,9 +30,16 @@ const CASES: readonly BenchCase[] = [
   replicas,
 ];
 
-const { values } = parseArgs({
-  options: { only: { type: 'string', default: '' }, write: { type: 'boolean', default: false } },
-});
+const BENCH = {
+  command: 'npm run bench',
+  does: 'Measures every case, one after the other, each against what it is compared with in the same run.',
+  options: {
+    only: text('<word>', 'the cases whose name has it (default: all)', ''),
+    write: flag('keep the result in docs/reference/benchmarks/<date>.md'),
+  },
+};
+
+const values = optionsOrExit(BENCH, process.argv.slice(2));
 const chosen = CASES.filter(({ name }) => name.includes(values.only));
 if (chosen.length === 0) {
   process.stderr.write(`--only ${values.only}: no such case; they are ${CASES.map(({ name }) => name).join(', ')}\n`);

@@ -25,8 +25,15 @@ const COMMANDS = {
   'compose:drive': ['infra/compose/drive.ts'],
 };
 
-/** They take no options: one that is given was meant for something else. */
-const WITHOUT_OPTIONS = ['check', 'demo:failover', 'demo:human'];
+/** They take no options, and say for `--help` what they do: another one that is given was meant for something else. */
+const WITHOUT_OPTIONS = {
+  check: 'Runs the gates alone: types, lint, formats, dependencies, unused code and the rules of SPEC.md.',
+  'demo:failover': 'A tool call goes on while the gateway that streams it is killed.',
+  'demo:human': 'A tool asks a person, the worker that waits is killed, and the person is asked once.',
+  'compose:secret': 'Makes the secret that signs session ids for docker compose, once.',
+  'compose:drive':
+    'Brings compose up, kills a gateway and a broker in the middle of a call, and looks at what the client got.',
+};
 
 const OLDEST_NODE = 20;
 
@@ -37,7 +44,12 @@ function run() {
     process.stderr.write(`Throughline: unknown command "${command}". Known: ${Object.keys(COMMANDS).join(', ')}.\n`);
     process.exit(2);
   }
-  if (WITHOUT_OPTIONS.includes(command) && rest.length > 0) {
+  const does = WITHOUT_OPTIONS[command];
+  if (does !== undefined && ['--help', '-h'].includes(rest[0])) {
+    process.stdout.write(`Usage: npm run ${command}\n${does}\n`);
+    process.exit(0);
+  }
+  if (does !== undefined && rest.length > 0) {
     process.stderr.write(`npm run ${command} takes no options: ${rest.join(' ')}\n`);
     process.exit(2);
   }

@@ -43,10 +43,19 @@ describe.runIf(findStaleInstall(ROOT) === null)('infra/run.mjs', { timeout: 60_0
   });
 
   it('[CLI-INSTALL] options for a command that has none are refused', async () => {
-    const wrong = launch('demo:human', '--help');
+    const wrong = launch('demo:human', '--fast');
     expect(await wrong.ended).toBe(2);
-    expect(wrong.output()).toContain('demo:human takes no options: --help');
+    expect(wrong.output()).toContain('demo:human takes no options: --fast');
   });
+
+  it.each(['test', 'deep', 'bench', 'kafka', 'simulate', 'chaos', 'check', 'demo:human', 'containers'])(
+    '[CLI-OPTIONS] %s says for --help what it does, and does nothing',
+    async (command) => {
+      const help = launch(command, '--help');
+      expect(await help.ended).toBe(0);
+      expect(help.output()).toMatch(/^Usage: npm /);
+    },
+  );
 
   it('[CLI-INSTALL] SIGTERM reaches the program, which drains and ends with 0', async () => {
     const serve = launch('start', '--log', 'memory:', '--listen', '127.0.0.1:0', '--admin', 'off');

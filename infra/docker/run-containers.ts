@@ -6,6 +6,10 @@ import process from 'node:process';
 import { ensureEngine, stopPrivateEngine } from './engine.ts';
 import { ensureImages, IMAGES } from './images.ts';
 
+const USAGE = `Usage: npm run containers -- start | stop
+A Docker engine with the images of tests and compose; start prints what a shell needs to use it.
+`;
+
 const say = (text: string): void => {
   process.stderr.write(`${text}\n`);
 };
@@ -25,7 +29,11 @@ switch (process.argv[2]) {
   case 'stop':
     await stopPrivateEngine();
     break;
+  case '--help':
+  case '-h':
+    process.stdout.write(USAGE);
+    break;
   default:
-    say('usage: npm run containers -- start | stop');
+    say(USAGE.trimEnd());
     process.exitCode = 2;
 }

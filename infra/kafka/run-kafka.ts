@@ -6,39 +6,22 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import path from 'node:path';
 import process from 'node:process';
-import { parseArgs } from 'node:util';
-import { errorText, systemClock } from '@throughline/log';
+import { systemClock } from '@throughline/log';
 import { applyTopics } from '@throughline/log/kafka';
 import { startLocalKafka } from '@throughline/testkit/kafka';
+import { text, wholeNumber } from '../options/option.ts';
+import { optionsOrExit } from '../options/read-options.ts';
 
-const USAGE = `npm run kafka [-- --port 9092] [--data .throughline/kafka] [--version 4.4.0] [--prefix throughline]
-A broker of one process, with the topics of the prefix, until Ctrl-C.
-`;
-
-interface Wishes {
-  readonly port: string;
-  readonly data: string;
-  readonly version?: string | undefined;
-  readonly prefix: string;
-  readonly help: boolean;
-}
-
-function readWishes(): Wishes {
-  try {
-    return parseArgs({
-      options: {
-        port: { type: 'string', default: '9092' },
-        data: { type: 'string', default: path.join('.throughline', 'kafka') },
-        version: { type: 'string' },
-        prefix: { type: 'string', default: 'throughline' },
-        help: { type: 'boolean', default: false },
-      },
-    }).values;
-  } catch (error) {
-    process.stderr.write(`${errorText(error)}\n${USAGE}`);
-    process.exit(2);
-  }
-}
+const KAFKA = {
+  command: 'npm run kafka',
+  does: 'A broker of one process, with the topics of the prefix, until Ctrl-C.',
+  options: {
+    port: wholeNumber({ takes: '<port>', says: 'where it listens (default 9092)', from: 1, to: 65_535, absent: 9092 }),
+    data: text('<folder>', 'keeps its data (default .throughline/kafka)', path.join('.throughline', 'kafka')),
+    version: text('<version>', 'of Kafka (default: the one that the tests use)', null),
+    prefix: text('<name>', 'of the topics (default throughline)', 'throughline'),
+  },
+};
 
 async function isTaken(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
@@ -52,16 +35,7 @@ async function isTaken(port: number): Promise<boolean> {
   }
 }
 
-const wishes = readWishes();
-if (wishes.help) {
-  process.stdout.write(USAGE);
-  process.exit(0);
-}
-const port = Number(wishes.port);
-if (!Number.isInteger(port) || port < 1 || port > 65_535) {
-  process.stderr.write(`--port ${wishes.port} is no port\n${USAGE}`);
-  process.exit(2);
-}
+const { port, data, version, prefix } = optionsOrExit(KAFKA, process.argv.slice(2));
 if (await isTaken(port)) {
   process.stderr.write(
     `Something listens on port ${port} already: a broker that runs, or name another by npm run kafka -- --port <number>\n`,
@@ -71,15 +45,15 @@ if (await isTaken(port)) {
 process.stdout.write('Starting Kafka (one broker; the first start downloads it from Maven Central) …\n');
 const kafka = await startLocalKafka({
   port,
-  dataDir: path.resolve(wishes.data),
-  ...(wishes.version === undefined ? {} : { version: wishes.version }),
+  dataDir: path.resolve(data),
+  ...(version === null ? {} : { version }),
 });
 // One broker holds one replica. What is there already stays as it is.
 await applyTopics(
   { brokers: kafka.brokers, clientId: 'throughline-operator', clock: systemClock },
-  { prefix: wishes.prefix, partitions: 4, replication: 1 },
+  { prefix, partitions: 4, replication: 1 },
 );
-process.stdout.write(`Kafka is ready at ${kafka.brokers.join(',')}. Ctrl-C stops it; its data is in ${wishes.data}.\n`);
+process.stdout.write(`Kafka is ready at ${kafka.brokers.join(',')}. Ctrl-C stops it; its data is in ${data}.\n`);
 process.stdout.write(`In another terminal: npm start -- --log kafka://${kafka.brokers.join(',')}\n`);
 
 let isStopping = false;

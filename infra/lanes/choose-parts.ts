@@ -1,21 +1,15 @@
-/** `--only <part>,<part>` of a lane: some of its parts. */
-import { parseArgs } from 'node:util';
-import { errorText } from '@throughline/log';
+/** `--only <part>,<part>` of a lane: some of its parts. Pure. */
+import { names } from '../options/option.ts';
+import type { Option } from '../options/option.ts';
 
-/** All parts without `--only`. Throws, with the names there are, on what is no part or no option. */
-export function chooseParts<T extends { readonly name: string }>(parts: readonly T[], args: readonly string[]): T[] {
+type Named = { readonly name: string };
+
+export function partOptions(parts: readonly Named[]): { readonly only: Option<readonly string[]> } {
   const known = parts.map(({ name }) => name);
-  const help = `Parts: ${known.join(', ')}. Some of them: -- --only ${known.slice(0, 2).join(',')}`;
-  let only: string | undefined;
-  try {
-    ({ only } = parseArgs({ args: [...args], options: { only: { type: 'string' } } }).values);
-  } catch (error) {
-    throw new RangeError(`${errorText(error)}\n${help}`, { cause: error });
-  }
-  if (only === undefined) return [...parts];
-  const wanted = only.split(',');
-  const unknown = wanted.filter((name) => !known.includes(name));
-  if (unknown.length > 0)
-    throw new RangeError(`There is no part ${unknown.map((name) => `"${name}"`).join(', ')}.\n${help}`);
-  return parts.filter(({ name }) => wanted.includes(name));
+  return { only: names('<part>,…', 'some of the parts (default: all)', known) };
+}
+
+/** All parts if none is named; else those that are, in the order of the lane. */
+export function chooseParts<T extends Named>(parts: readonly T[], only: readonly string[]): readonly T[] {
+  return only.length === 0 ? parts : parts.filter(({ name }) => only.includes(name));
 }

@@ -28,6 +28,8 @@ const commit = describeCommit();
 const file = path.join(ROOT, 'docs', 'reference', 'deep-results', `${date}.md`);
 
 await runLane(laneParts(true), {
+  command: 'npm run test:deep',
+  does: 'Runs everything there is, and writes docs/reference/deep-results/<date>.md.',
   images: ['KAFKA_IMAGE', 'NODE_IMAGE', 'HAPROXY_IMAGE'],
   partDeadlineMs: 3 * 60 * 60_000,
   environment: { DEEP: '1' },

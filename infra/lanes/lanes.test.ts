@@ -1,6 +1,7 @@
 import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
-import { chooseParts } from './choose-parts.ts';
+import { readOptions } from '../options/read-options.ts';
+import { chooseParts, partOptions } from './choose-parts.ts';
 import { mergeParts, readDeepParts, renderDeepResult } from './deep-result.ts';
 import { runCommand } from './run-command.ts';
 import { addUp, exitCodeOf, formatParts, formatTally } from './tally.ts';
@@ -116,13 +117,18 @@ describe('the page of a deep lane', () => {
 describe('chooseParts', () => {
   const parts = [{ name: 'check' }, { name: 'unit' }, { name: 'e2e' }];
 
+  const choose = (...args: string[]): unknown => {
+    const read = readOptions({ command: 'npm test', does: 'Tests.', options: partOptions(parts) }, args);
+    return 'values' in read ? chooseParts(parts, read.values.only) : read;
+  };
+
   it('[CLI-LANE] all without --only, else those that are named, in the order of the lane', () => {
-    expect(chooseParts(parts, [])).toEqual(parts);
-    expect(chooseParts(parts, ['--only', 'e2e,check'])).toEqual([{ name: 'check' }, { name: 'e2e' }]);
+    expect(choose()).toEqual(parts);
+    expect(choose('--only', 'e2e,check')).toEqual([{ name: 'check' }, { name: 'e2e' }]);
   });
 
   it('[CLI-LANE] what is no part or no option is refused with the parts there are', () => {
     for (const args of [['--only', 'units'], ['--fast'], ['unit'], ['--only']])
-      expect(() => chooseParts(parts, args)).toThrow(/Parts: check, unit, e2e/);
+      expect(choose(...args)).toEqual({ wrong: expect.stringContaining(': check, unit, e2e\n') as unknown });
   });
 });

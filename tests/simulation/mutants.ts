@@ -67,7 +67,7 @@ function runTest(cwd: string, test: string): { readonly status: number | null; r
 /** Sources are copied; packages of others are linked. */
 function copyTree(tree: string): void {
   const isSource = (from: string): boolean => !/[/\\](node_modules|dist|\.turbo)$/.test(from);
-  for (const folder of ['libs', 'services', 'tests/simulation', 'tests/resilience/chaos'])
+  for (const folder of ['libs', 'services', 'tests/simulation', 'tests/resilience/chaos', 'tests/deadlines'])
     cpSync(path.join(ROOT, folder), path.join(tree, folder), { recursive: true, filter: isSource });
   writeFileSync(path.join(tree, 'package.json'), JSON.stringify({ private: true, type: 'module' }));
   cpSync(path.join(ROOT, 'vitest.config.ts'), path.join(tree, 'vitest.config.ts'));

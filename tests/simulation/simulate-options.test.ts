@@ -1,28 +1,35 @@
 import { describe, expect, it } from 'vitest';
-import { readSimulateOptions } from './src/simulate-options.ts';
+import { readOptions } from '../../infra/options/read-options.ts';
+import { planOptions, SIMULATE } from './src/simulate-options.ts';
 import type { SeedReport } from './src/seed-report.ts';
 import { tally } from './src/tally.ts';
 
-const wrong = (...args: string[]): string => {
-  const options = readSimulateOptions(args);
-  return typeof options === 'string' ? options : `taken as ${JSON.stringify(options)}`;
+const read = (...args: string[]): ReturnType<typeof planOptions> | string => {
+  const options = readOptions(SIMULATE, args);
+  if ('values' in options) return planOptions(options.values);
+  return 'wrong' in options ? options.wrong : options.help;
 };
 
 describe('the options of simulate', () => {
   it('[SIM-OPTIONS] are read', () => {
-    expect(readSimulateOptions(['--seeds', '500', '--from', '7', '--faults', 'half-open', '--shrink'])).toEqual({
-      ...{ seeds: 500, from: 7, jobs: null, stop: false, shrink: true },
-      plan: { faults: ['half-open'] },
+    const args = ['--seeds', '500', '--from', '7', '--faults', 'half-open', '--shrink'];
+    expect(readOptions(SIMULATE, args)).toEqual({
+      values: { seeds: 500, from: 7, jobs: null, stop: false, shrink: true, faults: ['half-open'], overrides: {} },
+    });
+    expect(read()).toEqual({ overrides: {} });
+    expect(read('--faults', 'half-open,retention', '--overrides', '{"gateways":3}')).toEqual({
+      faults: ['half-open', 'retention'],
+      overrides: { gateways: 3 },
     });
   });
 
   it('[SIM-OPTIONS] are refused with what to write instead', () => {
-    expect(wrong('--seeds', '0')).toBe('--seeds must be a whole number from 1, such as --seeds 1000; it is "0".\n');
-    expect(wrong('--from', 'x')).toContain('--from must be a whole number from 1');
-    expect(wrong('--jobs', '1.5')).toContain('--jobs must be a whole number from 1');
-    expect(wrong('--faults', 'half-open,earthquake')).toContain('--faults names earthquake, which is no fault. Known:');
-    expect(wrong('--overrides', '[1]')).toContain('--overrides must be a JSON object');
-    expect(wrong('--sed', '1')).toContain('Usage: npm run simulate');
+    expect(read('--seeds', '0')).toContain('--seeds 0: must be a whole number from 1, at most 999999999\n');
+    expect(read('--from', 'x')).toContain('--from x: must be a whole number from 1');
+    expect(read('--jobs', '1.5')).toContain('--jobs 1.5: must be a whole number from 1');
+    expect(read('--faults', 'half-open,earthquake')).toContain('there is no "earthquake"; there are: ');
+    expect(read('--overrides', '[1]')).toContain(`--overrides [1]: must be a JSON object, such as '{"gateways":3}'`);
+    expect(read('--sed', '1')).toContain('--sed: there is no such option. Did you mean --seeds?');
   });
 });
 

@@ -3,14 +3,14 @@
  * is left of it when it is shrunk, and at the end the table of faults.
  */
 import process from 'node:process';
+import { optionsOrExit } from '../../infra/options/read-options.ts';
 import { makePlan } from './src/draw-plan.ts';
-import type { PlanOptions } from './src/draw-plan.ts';
 import { replayCommand } from './src/run-seed.ts';
 import { createSeedPool } from './src/seed-pool.ts';
 import type { SeedReport } from './src/seed-report.ts';
 import { renderCase, shrink } from './src/shrink.ts';
 import type { Shrunk } from './src/shrink.ts';
-import { readSimulateOptions } from './src/simulate-options.ts';
+import { planOptions, SIMULATE } from './src/simulate-options.ts';
 import { renderTally } from './src/tally.ts';
 
 /** Failing seeds that are shrunk: each takes up to some hundred runs. */
@@ -18,15 +18,12 @@ const MAX_SHRUNK = 3;
 /** Seeds from one word of progress to the next. */
 const PROGRESS_EVERY = 500;
 
-const options = readSimulateOptions(process.argv.slice(2));
-if (typeof options === 'string') {
-  process.stderr.write(options);
-  process.exit(2);
-}
+const options = optionsOrExit(SIMULATE, process.argv.slice(2));
+const planned = planOptions(options);
 const startedMs = performance.now();
 const reports: SeedReport[] = [];
 const failed: SeedReport[] = [];
-const pool = createSeedPool({ plan: options.plan, ...(options.jobs === null ? {} : { jobs: options.jobs }) });
+const pool = createSeedPool({ plan: planned, ...(options.jobs === null ? {} : { jobs: options.jobs }) });
 try {
   await pool.run(
     Array.from({ length: options.seeds }, (_, index) => options.from + index),
@@ -45,7 +42,7 @@ try {
 } finally {
   pool.stop();
 }
-if (options.shrink) for (const { seed } of failed.slice(0, MAX_SHRUNK)) await shrinkAloud(seed, options.plan);
+if (options.shrink) for (const { seed } of failed.slice(0, MAX_SHRUNK)) await shrinkAloud(seed);
 const seconds = (performance.now() - startedMs) / 1000;
 const sum = (of: (report: SeedReport) => number): number => reports.reduce((total, report) => total + of(report), 0);
 process.stdout.write(
@@ -54,7 +51,7 @@ process.stdout.write(
 process.exitCode = failed.length === 0 ? 0 : 1;
 
 /** Whoever is impatient and interrupts it gets the shortest case so far. */
-async function shrinkAloud(seed: number, planned: PlanOptions): Promise<void> {
+async function shrinkAloud(seed: number): Promise<void> {
   let best: Shrunk | null = null;
   const say = (): void => {
     if (best !== null)

@@ -95,6 +95,16 @@ export class ClaimHistory {
     return event.owner === null || event.owner === this.inForceAt(event.offset) ? 'accepted' : 'fenced';
   }
 
+  /**
+   * Whether `event`, fenced, claims from before the claim in force, and that one lies below `start`: retention has taken it,
+   * and who never read it takes `event` for the next claim.
+   */
+  isPassedBy({ body }: EventRecord, start: Offset): boolean {
+    const inForce = this.#claims.at(-1);
+    if (body.type !== 'claimed' || body.epoch !== this.#epoch || inForce === undefined) return false;
+    return inForce < start && body.predecessor !== null && body.predecessor < inForce;
+  }
+
   /** Forgets claims that no record at or after `start` needs: all before the one in force at `start`. */
   trim(start: Offset): void {
     const needed = this.inForceAt(start);

@@ -39,6 +39,11 @@ describe('request ledger', () => {
     ]);
   });
 
+  it('[REQ-FOLD] a question of which nobody can read whose it may be counts as sent by all that had begun, and by none that begins later', () => {
+    const ledger = ledgerOf(started('k', r(5), 1), sent('k', STANDALONE, '{}', { among: 'x' }), started('k', r(6), 1));
+    expect([4, 5, 6].map((at) => ledger.get(at)?.sent)).toEqual([undefined, true, false]);
+  });
+
   it('[REQ-FOLD] the end mark, or the end of the stream without a message, ends the request', () => {
     expect(ledgerOf(sent('k', r(5), '{}', { end: true })).get(5)?.ended).toBe(true);
     expect(ledgerOf(streamEnded('k', r(5))).get(5)?.ended).toBe(true);

@@ -32,7 +32,8 @@ export class RequestLedger {
       this.#state(body.stream.at).ended = true;
     } else if (body.type === 'message') {
       // Whoever of them asked it has spoken.
-      for (const at of body.among) this.#state(at).sent = true;
+      if (body.among === 'unknown') for (const state of this.#states.values()) state.sent = true;
+      else for (const at of body.among) this.#state(at).sent = true;
       if (body.stream === STANDALONE) {
         // What a producer asked to be said has been said.
         if (body.answers !== null) this.#state(body.answers).ended = true;

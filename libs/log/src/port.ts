@@ -43,6 +43,11 @@ export interface ReadBatch {
    * also within this call, and what was read before may be gone. Absent where that cannot be.
    */
   readonly source?: string;
+  /**
+   * How often this handle has seen that the topic was made anew under its name: more often than at the read before, and
+   * nothing that was read before is there. Absent where that cannot be seen.
+   */
+  readonly madeAnew?: number;
 }
 
 export interface ReadOptions {

@@ -14,18 +14,19 @@ const record = (key: string) => ({ key: encodeText(key), value: encodeText('x'),
 async function createRig() {
   const clock = createManualClock();
   const log = createMemoryLog({ clock });
-  const rig: { isDown: boolean; lagsBy: number; asleep: Promise<void> | null; source: string } = {
+  const rig: { isDown: boolean; lagsBy: number; asleep: Promise<void> | null; source: string; madeAnew: number } = {
     isDown: false,
     lagsBy: 0,
     asleep: null,
     source: 'one',
+    madeAnew: 0,
   };
   const shown: Log = {
     ...log,
     async read(...args) {
       await rig.asleep;
       if (rig.isDown) throw new LogError('LOG_UNAVAILABLE', 'down');
-      return { ...(await log.read(...args)), source: rig.source };
+      return { ...(await log.read(...args)), source: rig.source, madeAnew: rig.madeAnew };
     },
     async bounds(of) {
       const { start, end } = await log.bounds(of);
@@ -117,6 +118,49 @@ describe('a compacted topic that is not what was read of it', () => {
     await view.sync();
     expect(keys.slice(3).filter((key) => key !== 'probe')).toEqual(['q', 'r', 's', 't']);
     expect(named()).toEqual(['doubt', 'lost', 'rebuilt']);
+    await view.close();
+  });
+
+  it('[LOG-VIEW-AGAIN] one whose topic was made anew, as a read says, begins anew, also when what came after was applied before', async () => {
+    const { clock, log, rig, keys, named, view } = await createRig();
+    let wake = (): void => undefined;
+    rig.asleep = new Promise((resolve) => (wake = resolve));
+    await clock.advance(1100);
+    log.controls.recreate('meta');
+    await log.append(META, [record('q'), record('r'), record('s'), record('t')]);
+    wake();
+    // Nothing failed, and nothing else shows it: what stands at its position is taken for what comes next.
+    await clock.advance(100);
+    expect([keys.slice(3), named()]).toEqual([['t'], []]);
+    rig.madeAnew = 1;
+    await clock.advance(2000);
+    await view.sync();
+    expect(keys.slice(4)).toEqual(['q', 'r', 's', 't']);
+    expect(named()).toEqual(['again', 'rebuilt']);
+    await view.close();
+  });
+
+  it('[LOG-VIEW-AGAIN] one that is told to begins anew, is not synchronized until all is applied, and says that it is neither lost nor in doubt', async () => {
+    const { clock, log, keys, named, view } = await createRig();
+    await log.append(META, [record('d')]);
+    view.reread();
+    const applied = view.sync().then(() => keys.slice(-4));
+    await clock.advance(2000);
+    expect(await applied).toEqual(['a', 'b', 'c', 'd']);
+    expect([keys.length, named()]).toEqual([3 + 4, ['again', 'rebuilt']]);
+    await view.close();
+  });
+
+  it('[LOG-VIEW-AGAIN] one that is told to doubt looks before it is synchronized, and goes on where it was', async () => {
+    const { clock, log, keys, named, view } = await createRig();
+    view.doubt();
+    const synced = view.sync();
+    expect(await isSettled(synced)).toBe(false);
+    await clock.advance(2000);
+    await synced;
+    await log.append(META, [record('d')]);
+    await clock.advance(100);
+    expect([keys, named()]).toEqual([['a', 'b', 'c', 'd'], []]);
     await view.close();
   });
 

@@ -14,16 +14,16 @@ import type { Log, PartitionRef } from './port.ts';
 
 /**
  * `doubt`: the log ends before what was applied, or holds another record there; the view is not complete until that is clear. `holds`: it is clear, and
- * nothing was lost. `lost`: the log was made anew, or lost its end; the view begins anew. `rebuilt`: after that, all that
- * the log held is applied.
+ * nothing was lost. `lost`: the log was made anew, or lost its end; the view begins anew. `again`: it begins anew because
+ * it was told to, or the topic was made anew, whether it has noticed before or not. `rebuilt`: after either, all that the log held is applied.
  */
-export type ViewFinding = 'doubt' | 'holds' | 'lost' | 'rebuilt';
+export type ViewFinding = 'doubt' | 'holds' | 'lost' | 'again' | 'rebuilt';
 
 export interface ViewOptions {
   readonly log: Log;
   readonly clock: Clock;
   readonly of: PartitionRef;
-  /** Called for each record in log order, tombstones (`value === null`) included; after `lost` from the start. Must not throw. */
+  /** Called for each record in log order, tombstones (`value === null`) included; after `lost` and `again` from the start. Must not throw. */
   apply(key: string, record: LogRecord): void;
   /**
    * Called once a change. Must not throw.
@@ -45,6 +45,10 @@ export interface View {
    * hold what was applied if there was reason to doubt it. Errors: `ABORTED`, `CLOSED` (the view or its log), `LOG_UNAVAILABLE`.
    */
   sync(signal?: AbortSignal): Promise<void>;
+  /** Something speaks for another log than was applied: that is looked into before more is applied, or counts as synchronized. */
+  doubt(): void;
+  /** Something shows that the log holds what was not applied: the view begins anew, and is not synchronized until all is applied. */
+  reread(): void;
   close(): Promise<void>;
 }
 
@@ -67,10 +71,12 @@ export function openView(options: ViewOptions): View {
   let position: Offset = 0;
   let anchor: Anchor | null = null;
   let source: string | undefined;
+  let madeAnew: number | undefined;
   let readMs = clock.monoMs();
   // After whatever may have happened behind its back, the view looks before it goes on.
   let isUnsure = false;
   let isInDoubt = false;
+  let isToReread = false;
   let dueMs = Number.POSITIVE_INFINITY;
   let rebuildUntil: Offset | null = null;
   let hasEnded = false;
@@ -84,6 +90,13 @@ export function openView(options: ViewOptions): View {
       }
     }
   };
+  const beginAnew = (why: 'lost' | 'again', end: Offset): void => {
+    options.onFinding(why, readMs);
+    isToReread = false;
+    position = 0;
+    anchor = null;
+    rebuildUntil = end;
+  };
   /** `true` when what was applied is what the log holds, or the view has begun anew. */
   const makeSure = async (): Promise<boolean> => {
     const checking = checkContinuity(log, of, { position, anchor }, { mayProbe: isInDoubt, signal });
@@ -94,12 +107,12 @@ export function openView(options: ViewOptions): View {
       return false;
     }
     if (continuity.found === 'lost') {
-      options.onFinding('lost', readMs);
-      position = 0;
-      anchor = null;
-      rebuildUntil = continuity.end;
+      beginAnew('lost', continuity.end);
       // What they waited for is gone; what is there instead is what can be waited for.
       for (const waiter of waiters) waiter.until = Math.min(waiter.until, continuity.end);
+    } else if (isToReread) {
+      const { end } = await abortable(log.bounds(of), signal);
+      beginAnew('again', end);
     } else if (isInDoubt) options.onFinding('holds', readMs);
     isInDoubt = false;
     isUnsure = false;
@@ -119,6 +132,8 @@ export function openView(options: ViewOptions): View {
     // What failed or moved was tried again within the read: it is no less a reason to look.
     if (anchor !== null && batch.source !== source) isUnsure = true;
     source = batch.source;
+    if (anchor !== null && (batch.madeAnew ?? 0) > (madeAnew ?? 0)) isUnsure = isToReread = true;
+    madeAnew = batch.madeAnew;
     // Doubted meanwhile: whatever was read may belong to another history.
     if (isUnsure) return;
     for (const record of batch.records) if (record.key !== null) options.apply(decodeText(record.key), record);
@@ -180,6 +195,13 @@ export function openView(options: ViewOptions): View {
         else aborted?.addEventListener('abort', onAbort, { once: true });
         wakeWaiters();
       });
+    },
+    doubt() {
+      isUnsure = true;
+    },
+    reread() {
+      isUnsure = true;
+      isToReread = true;
     },
     async close() {
       closing.abort();

@@ -24,7 +24,7 @@ const body: fc.Arbitrary<EventBody> = fc.oneof(
     stream: inForce,
     end: fc.boolean(),
     answers: fc.option(offset),
-    among: fc.array(offset, { maxLength: 4 }),
+    among: fc.oneof(fc.array(offset, { maxLength: 4 }), fc.constant('unknown' as const)),
   }),
   fc.record({ type: fc.constant('attached' as const), stream: target, attachment: filled }),
   fc.record({ type: fc.constant('closed' as const), stream: target }),
@@ -52,7 +52,7 @@ function write(event: EventBody, of: string, data: Uint8Array | null, owner: num
         owner: claim,
         end: event.end ? '1' : null,
         answers: event.answers === null ? null : String(event.answers),
-        among: event.among.length === 0 ? null : event.among.join(),
+        among: event.among === 'unknown' ? '?' : event.among.length === 0 ? null : event.among.join(),
       });
     case 'attached':
       return makeRecord('stream.attached', of, data, {

@@ -50,8 +50,6 @@ describe('events', () => {
     ['a byte order mark before the stream', 'k', [['type', 'message'], ['stream', '\uFEFFr7']]], // prettier-ignore
     ['an answer to no request', 'k', [['type', 'message'], ['stream', 'r7'], ['answers', '']]], // prettier-ignore
     ['an answer to a request with a leading zero', 'k', [['type', 'message'], ['stream', 'r7'], ['answers', '08']]], // prettier-ignore
-    ['a question of nobody', 'k', [['type', 'message'], ['stream', 's'], ['among', '']]], // prettier-ignore
-    ['a question of calls that are none', 'k', [['type', 'message'], ['stream', 's'], ['among', '3,']]], // prettier-ignore
     ['an attachment without stream', 'k', [['type', 'stream.attached'], ['attachment', 'a']]], // prettier-ignore
     ['an attachment without name', 'k', [['type', 'stream.attached'], ['stream', 's']]], // prettier-ignore
     ['an attachment with an empty name', 'k', [['type', 'stream.attached'], ['stream', 's'], ['attachment', '']]], // prettier-ignore
@@ -107,6 +105,21 @@ describe('events', () => {
     expect(readEventRecord(message)).toMatchObject({ body: { type: 'message', answers: null } });
     const member = record('k', [['type', 'message'], ['stream', 'r1'], ['answers', '3']]); // prettier-ignore
     expect(readEventRecord(member)).toMatchObject({ body: { stream: requestStream(1), answers: 3 } });
+  });
+
+  it.each(['', '3,', '3,x', '03', '*'])(
+    '[REC-AMONG] a message whose header among is %j belongs to any call that runs, and is read',
+    (among) => {
+      const message = record('k', [['type', 'message'], ['stream', 's'], ['among', among]]); // prettier-ignore
+      expect(readEventRecord(message)).toMatchObject({ body: { type: 'message', stream: 's', among: 'unknown' } });
+    },
+  );
+
+  it("[REC-AMONG] without the header a message is nobody else's; with a list it names the requests", () => {
+    const message = record('k', [['type', 'message'], ['stream', 's']]); // prettier-ignore
+    expect(readEventRecord(message)).toMatchObject({ body: { among: [] } });
+    const shared = record('k', [['type', 'message'], ['stream', 's'], ['among', '3,7']]); // prettier-ignore
+    expect(readEventRecord(shared)).toMatchObject({ body: { among: [3, 7] } });
   });
 
   it('[REC-HEADERS] a claim names its predecessor, or none', () => {

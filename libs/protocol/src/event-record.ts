@@ -27,8 +27,8 @@ export type EventBody =
       readonly stream: StreamTarget;
       readonly end: boolean;
       readonly answers: Offset | null;
-      /** Requests of the client to any of which it may belong; empty: nobody asks. */
-      readonly among: readonly Offset[];
+      /** Requests of the client to any of which it may belong; empty: it is known whose it is. `unknown`: of any that runs. */
+      readonly among: readonly Offset[] | 'unknown';
     }
   | { readonly type: 'attached'; readonly stream: StreamTarget; readonly attachment: string }
   | { readonly type: 'closed'; readonly stream: StreamTarget }
@@ -106,12 +106,13 @@ function parseRequestLabel(text: string | undefined): StreamLabel | null {
   return label?.kind === 'request' ? label : null;
 }
 
-function parseOffsets(text: string | undefined): readonly Offset[] | null {
+/** What cannot be read is neither none nor a reason to lose the message: then it may be the question of any that runs. */
+function parseAmong(text: string | undefined): readonly Offset[] | 'unknown' {
   if (text === undefined) return [];
   const offsets: Offset[] = [];
   for (const each of text.split(',')) {
     const offset = parseOffset(each);
-    if (offset === null) return null;
+    if (offset === null) return 'unknown';
     offsets.push(offset);
   }
   return offsets;
@@ -129,9 +130,7 @@ function parseBody(type: string, headers: Map<string, string>): EventBody | Unre
       // Not taken as absent: a request that is answered would count as open, and could run again.
       if (answersText !== undefined && answers === null)
         return { unreadable: 'message: header answers is not an offset' };
-      const among = parseOffsets(headers.get(HEADER.among));
-      // Not taken as absent: a call could be run again although its question is open elsewhere.
-      if (among === null) return { unreadable: 'message: header among is no list of offsets' };
+      const among = parseAmong(headers.get(HEADER.among));
       return { type: 'message', stream, end: headers.get(HEADER.end) === '1', answers, among };
     }
     case EVENT_TYPE.attached: {

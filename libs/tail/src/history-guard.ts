@@ -164,13 +164,19 @@ export class HistoryGuard {
   noteView(of: PartitionRef, finding: ViewFinding, readMs: number): void {
     const { topic, partition } = of;
     const { logger, onCount } = this.#options;
-    const isUnclear = finding === 'doubt' || finding === 'lost';
+    const isUnclear = finding !== 'holds' && finding !== 'rebuilt';
     if (isUnclear) this.#unclear.add(partitionName(of));
     else this.#unclear.delete(partitionName(of));
     switch (finding) {
       case 'doubt':
         onCount?.('suspected', topic);
         logger.warn('a compacted topic is not what was read of it', { topic, partition });
+        return;
+      case 'again':
+        logger.warn('a compacted topic is read again from its start: another epoch than is known was named', {
+          topic,
+          partition,
+        });
         return;
       case 'holds':
         logger.warn('the history of the log holds', { topic, partition });

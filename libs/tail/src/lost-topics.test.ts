@@ -1,6 +1,6 @@
 import type { Log } from '@throughline/log';
 import { createMemoryStore, openMemoryLog } from '@throughline/log/memory';
-import { encodeText } from '@throughline/protocol';
+import { encodeText, makeRecord, META_KEY } from '@throughline/protocol';
 import { createVirtualTime } from '@throughline/testkit';
 import { describe, expect, it } from 'vitest';
 import { HistoryGuard } from './history-guard.ts';
@@ -82,6 +82,61 @@ describe('meta made anew under processes that run', () => {
     expect(a.meta.epoch()).toBe(made);
     expect(a.epochs).toEqual([made]);
     expect(a.counted).not.toContain('proved meta');
+  });
+
+  /** `meta` is made anew, and has grown past what `a` has read before it reads again: nothing shows it to `a` by itself. */
+  const regrowUnseen = async () => {
+    const world = createWorld();
+    const { time, store, log } = world;
+    const gate: { until: Promise<void> | null } = { until: null };
+    const a = await world.join('a', (own) => ({
+      ...own,
+      async read(from, position, options) {
+        const batch = own.read(from, position, options);
+        await gate.until;
+        return batch;
+      },
+    }));
+    let open = (): void => undefined;
+    await time.advance(900);
+    gate.until = new Promise((resolve) => (open = resolve));
+    // The read that was under way has ended.
+    await time.advance(1100);
+    store.controls.recreate('meta');
+    const other = new Meta({ log, clock: time.clock('starter') });
+    const made = await time.run(other.ensureEpoch(time.random));
+    await log.append(META, [note('mark/x'), note('mark/y')]);
+    await time.advance(100);
+    gate.until = null;
+    open();
+    await time.advance(3000);
+    expect([a.meta.epoch(), a.meta.hasLostEpoch(), a.told]).toEqual([a.epoch, false, []]);
+    return { ...world, a, made };
+  };
+
+  it('[TAIL-EPOCH-HEARD] a heartbeat that names an epoch that is not known makes a process read all of meta again', async () => {
+    const { time, log, a, made } = await regrowUnseen();
+    const worker = { worker: 'w', epoch: made, partitions: [0], leaving: false, beat: 1 };
+    await log.append(META, [makeRecord('worker', META_KEY.worker('w'), JSON.stringify(worker), {})]);
+    await time.advance(3000);
+    expect([a.meta.epoch(), a.epochs]).toEqual([made, [made]]);
+    expect(a.meta.livePartitions(made, 10_000)).toEqual([0]);
+    expect([a.guard.isBroken(), a.guard.isViewInDoubt()]).toEqual([false, false]);
+  });
+
+  it("[TAIL-EPOCH-HEARD] a claim of an epoch that is not known is answered when all of meta was read again; one that is nobody's costs one reading", async () => {
+    const { time, a, made } = await regrowUnseen();
+    const never = new AbortController().signal;
+    expect(await time.run(a.meta.isStillInForce(a.epoch, made, never))).toBe(false);
+    expect(a.meta.epoch()).toBe(made);
+    const again = () => a.told.filter((event) => event.startsWith('a compacted topic is read again')).length;
+    expect(again()).toBe(1);
+    for (let asked = 0; asked < 2; asked++)
+      expect(await time.run(a.meta.isStillInForce(made, 'nobodys000', never))).toBe(true);
+    expect(again()).toBe(2);
+    expect(await time.run(a.meta.isStillInForce(made, a.epoch, never))).toBe(true);
+    expect(again()).toBe(2);
+    expect(await time.run(a.meta.isStillInForce(made, 'unasked000', AbortSignal.abort()))).toBe(false);
   });
 
   it('[TAIL-META-LOST] a lost end that did not hold the epoch costs no session', async () => {

@@ -192,12 +192,12 @@ describe('checkpoint hints', () => {
     const stop = meta.onChange(() => {
       heard++;
     });
-    await beat('w');
-    await beat('w', { beat: 2 });
+    await beat('w', { epoch: '' });
+    await beat('w', { epoch: '', beat: 2 });
     await time.advance(0);
     expect(heard).toBe(2);
     stop();
-    await beat('w', { beat: 3 });
+    await beat('w', { epoch: '', beat: 3 });
     await time.advance(0);
     expect(heard).toBe(2);
     await time.run(meta.close());

@@ -1,6 +1,6 @@
 /** The state that all processes share through `meta`: the epoch in force, where to begin reading, and who is alive. SPEC: TAIL-EPOCH, TAIL-ALIVE, TAIL-HINTS, TAIL-MARKS, TAIL-META-LOST. */
 import { foldEpoch, joinMarks } from '@throughline/history';
-import { META, hasLogCode, openView } from '@throughline/log';
+import { META, hasLogCode, openView, sleep } from '@throughline/log';
 import type { Clock, Log, PartitionRef, Random, ViewFinding } from '@throughline/log';
 import {
   EPOCH_LENGTH,
@@ -40,6 +40,8 @@ export interface MetaOptions {
 }
 
 const MAX_PROPOSALS = 3;
+const SYNC_AGAIN_MS = 250;
+const MOST_HEARD = 1000;
 
 /** What `meta` says, folded from its start. */
 interface Folded {
@@ -66,6 +68,8 @@ export class Meta {
   /** Folded anew, behind what is told, since `meta` turned out to be another than was read. */
   #anew: Folded | null = null;
   #epoch: Epoch | null = null;
+  /** Epochs that claims or heartbeats name and that `meta`, read again after that, does not hold. */
+  readonly #heard = new Set<Epoch>();
 
   constructor(options: MetaOptions) {
     this.#log = options.log;
@@ -167,6 +171,39 @@ export class Meta {
     return this.#view.sync(signal);
   }
 
+  /**
+   * A claim names the epoch `claimed`. If this view does not know it, another `meta` than was read may hold it: all of it is
+   * read again first. Resolves with whether `own` is still in force, or `false` when `signal` fires; never rejects. SPEC: TAIL-EPOCH-HEARD.
+   */
+  async isStillInForce(own: Epoch, claimed: Epoch, signal: AbortSignal): Promise<boolean> {
+    if (this.#isUnheard(claimed)) {
+      this.#view.reread();
+      while (!signal.aborted && !(await this.#syncs(signal))) await sleep(this.#clock, SYNC_AGAIN_MS, signal);
+      this.#hear(claimed);
+    }
+    return !signal.aborted && this.#epoch === own && !this.hasLostEpoch();
+  }
+
+  #isUnheard(epoch: Epoch): boolean {
+    return !this.#folded.epochs.has(epoch) && this.#anew?.epochs.has(epoch) !== true && !this.#heard.has(epoch);
+  }
+
+  /** One that is nobody's stays nobody's. The set is bounded: a log that was restored may tell of many. */
+  #hear(epoch: Epoch): void {
+    if (this.#heard.size >= MOST_HEARD) this.#heard.clear();
+    this.#heard.add(epoch);
+  }
+
+  async #syncs(signal: AbortSignal): Promise<boolean> {
+    try {
+      await this.sync(signal);
+      return true;
+    } catch {
+      // Whoever reads `meta` says that it does not answer.
+      return false;
+    }
+  }
+
   close(): Promise<void> {
     return this.#view.close();
   }
@@ -224,13 +261,24 @@ export class Meta {
     } else if (key.startsWith(META_PREFIX.worker)) {
       const worker = readWorkerRecord(record);
       if (worker === null) folded.workers.delete(key.slice(META_PREFIX.worker.length));
-      else folded.workers.set(worker.worker, { record: worker, seenMonoMs: this.#clock.monoMs() });
+      else folded.workers.set(worker.worker, { record: worker, seenMonoMs: this.#seenMs(worker) });
+      // Its epoch came into force where this view has not read: `meta` was made anew, and has grown past it.
+      if (worker !== null && worker.epoch !== '' && this.#isUnheard(worker.epoch)) {
+        this.#hear(worker.epoch);
+        this.#view.reread();
+      }
     }
     for (const listener of this.#changes) listener();
   }
 
+  /** One that is read again is no younger for it. */
+  #seenMs({ worker, beat }: WorkerRecord): number {
+    const known = this.#folded.workers.get(worker);
+    return this.#anew !== null && known?.record.beat === beat ? known.seenMonoMs : this.#clock.monoMs();
+  }
+
   #take(finding: ViewFinding): void {
-    if (finding === 'lost') this.#anew = foldNothing();
+    if (finding === 'lost' || finding === 'again') this.#anew = foldNothing();
     else if (finding === 'rebuilt' && this.#anew !== null) this.#replace(this.#anew);
     for (const listener of this.#findings) listener(finding);
   }

@@ -61,6 +61,61 @@ describe('partition reader', () => {
     expect(reader.bounds()).toEqual({ start: 0, end: 6 });
   });
 
+  it('[TAIL-EPOCH-HEARD] nothing behind a claim of another epoch is handed over before that is clear; nothing at all if its own is over', async () => {
+    for (const isStillInForce of [true, false]) {
+      const rig = createRig();
+      await rig.append(claimed('a', EPOCH, null), claimed('b', 'epochbbbbb', null), message(0));
+      const asked: string[] = [];
+      let answer = (): void => undefined;
+      const { seen, reader } = start(rig, {
+        isStillInForce: (epoch) =>
+          new Promise((resolve) => {
+            asked.push(epoch);
+            answer = () => {
+              resolve(isStillInForce);
+            };
+          }),
+      });
+      await rig.time.settle();
+      expect([seen, asked, reader.position()]).toEqual([['0 claimed accepted'], ['epochbbbbb'], 1]);
+      answer();
+      await rig.append(message(0));
+      await rig.time.settle();
+      const rest = ['1 claimed fenced', '2 message accepted', '3 message accepted'];
+      expect(seen).toEqual(['0 claimed accepted', ...(isStillInForce ? rest : [])]);
+      await reader.stop();
+    }
+  });
+
+  it('[TAIL-CLAIM-EVICTED] a claim that meta never knew of, and that retention has taken, does not fence its successors for those who had read it', async () => {
+    for (const [known, verdict] of [
+      [[0], 'accepted'],
+      [[0, 2], 'fenced'],
+    ] as const) {
+      const rig = createRig();
+      await rig.append(claimed('a', EPOCH, null), message(0), claimed('b', EPOCH, 0), message(2));
+      const { seen, reader } = start(rig, { hint: () => hintAt(0, known) });
+      await rig.time.settle();
+      rig.log.controls.evictBefore(EVENTS, 3);
+      await rig.append(message(null));
+      await rig.time.settle();
+      seen.length = 0;
+      await rig.append(claimed('c', EPOCH, 0), message(5));
+      await rig.time.settle();
+      expect(seen).toEqual([`5 claimed ${verdict}`, `6 message ${verdict}`]);
+      expect(reader.claims().owner()?.claim).toBe(verdict === 'accepted' ? 5 : 2);
+    }
+  });
+
+  it('[TAIL-CLAIM-EVICTED] as long as the claim is held, it does', async () => {
+    const rig = createRig();
+    await rig.append(claimed('a', EPOCH, null), message(0), claimed('b', EPOCH, 0), message(2));
+    const { seen } = start(rig, { hint: () => hintAt(0, [0]) });
+    await rig.append(claimed('c', EPOCH, 0));
+    await rig.time.settle();
+    expect(seen.at(-1)).toBe('4 claimed fenced');
+  });
+
   it('[TAIL-ORDER] while a record is handed over, the position is behind it and not behind the next', async () => {
     const rig = createRig();
     await rig.append(message(null), message(null), message(null));

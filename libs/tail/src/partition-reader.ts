@@ -7,7 +7,15 @@ import type { Verdict } from '@throughline/history';
 import { sleep } from '@throughline/log';
 import type { Bounds, Clock, Log, PartitionRef } from '@throughline/log';
 import { readEventRecord } from '@throughline/protocol';
-import type { CheckpointHint, EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
+import type {
+  CheckpointHint,
+  Epoch,
+  EventRecord,
+  LogRecord,
+  Offset,
+  Partition,
+  Unreadable,
+} from '@throughline/protocol';
 import type { HistoryGuard } from './history-guard.ts';
 import { SteadyReader } from './steady-reader.ts';
 
@@ -20,6 +28,11 @@ export interface PartitionReaderOptions {
   hint(): CheckpointHint | null;
   /** Resolves when {@link hint} knows what was acknowledged before the call: a process that slept knows less. */
   syncHints?(signal: AbortSignal): Promise<void>;
+  /**
+   * A claim of another epoch was read: resolves with whether the reader's own one is still in force. If not, nothing is
+   * read any more. Default: it is.
+   */
+  isStillInForce?(claimed: Epoch, signal: AbortSignal): Promise<boolean>;
   /** Every readable record, in log order. Must not throw. */
   onEvent(event: EventRecord, verdict: Verdict): void;
   /** A record that is no event of this format. It counts as read. */
@@ -122,7 +135,12 @@ export class PartitionReader {
         this.#options.onAnswer?.(ref);
         if (read.kind === 'batch') {
           this.#bounds = read.bounds;
-          for (const record of read.records) this.#take(record);
+          for (const record of read.records) {
+            const event = readEventRecord(record);
+            const claimed = 'body' in event && event.body.type === 'claimed' ? event.body.epoch : epoch;
+            if (claimed !== epoch && !(await this.#isInForce(claimed))) return;
+            this.#take(record, event);
+          }
           this.#position = read.next;
           guard?.noteRead(epoch, ref, this.#last, read.bounds.end);
           this.#claims.trim(read.bounds.start);
@@ -147,13 +165,31 @@ export class PartitionReader {
     this.#skipTo(start);
   }
 
-  #take(record: LogRecord): void {
+  /** Whether the epoch of this reader is still in force, though another one is claimed. */
+  async #isInForce(claimed: Epoch): Promise<boolean> {
+    const { signal } = this.#closing;
+    return (await this.#options.isStillInForce?.(claimed, signal)) !== false && !signal.aborted;
+  }
+
+  #take(record: LogRecord, event: EventRecord | Unreadable): void {
     this.#last = record;
     // What the listener asks for while it is called is the position after this record.
     this.#position = record.offset + 1;
-    const event = readEventRecord(record);
     if ('unreadable' in event) this.#options.onUnreadable(record, event.unreadable);
-    else this.#options.onEvent(event, this.#claims.fold(event));
+    else this.#options.onEvent(event, this.#judge(event));
+  }
+
+  /**
+   * A claim whose maker died before `meta` knew of it, and which retention has taken, is known to those alone who read it
+   * in time. They go on from the newest checkpoint, as all others do. SPEC: TAIL-CLAIM-EVICTED.
+   */
+  #judge(event: EventRecord): Verdict {
+    const verdict = this.#claims.fold(event);
+    if (verdict === 'accepted' || !this.#claims.isPassedBy(event, this.#bounds.start)) return verdict;
+    const hint = this.#options.hint();
+    if (hint === null || event.body.type !== 'claimed' || hint.claims.at(-1) !== event.body.predecessor) return verdict;
+    this.#claims = new ClaimHistory(this.#options.epoch, hint.claims, hint.worker);
+    return this.#claims.fold(event);
   }
 
   /** Retention has passed this reader: begin again at what is held, with the claims of the newest checkpoint. */

@@ -6,7 +6,7 @@
 import { foldLost } from '@throughline/history';
 import type { ClaimHistory } from '@throughline/history';
 import type { Bounds, Clock, Log, PartitionRef } from '@throughline/log';
-import type { CheckpointHint, LogRecord, LostRequests, Offset, Partition } from '@throughline/protocol';
+import type { CheckpointHint, Epoch, LogRecord, LostRequests, Offset, Partition } from '@throughline/protocol';
 import type { CatchUpChunk } from './catch-up-chunks.ts';
 import type { CatchUpPool } from './catch-up-pool.ts';
 import { CatchUpReads } from './catch-up-reads.ts';
@@ -26,6 +26,8 @@ export interface PartitionTailOptions {
   hint(): CheckpointHint | null;
   /** As for the reader: resolves when `hint` knows what was acknowledged before the call. */
   syncHints?(signal: AbortSignal): Promise<void>;
+  /** As for the reader. */
+  isStillInForce?(claimed: Epoch, signal: AbortSignal): Promise<boolean>;
   onVerdict?(verdict: TailVerdict): void;
   /** A read failed, and is tried again. */
   onError?(error: unknown, of: PartitionRef): void;
@@ -114,6 +116,7 @@ export class PartitionTail {
         this.#wakeAll();
       },
       ...(options.syncHints === undefined ? {} : { syncHints: options.syncHints }),
+      ...(options.isStillInForce === undefined ? {} : { isStillInForce: options.isStillInForce }),
       ...(options.onError === undefined ? {} : { onError: options.onError }),
       ...(options.onAnswer === undefined ? {} : { onAnswer: options.onAnswer }),
       ...(options.guard === undefined ? {} : { guard: options.guard }),

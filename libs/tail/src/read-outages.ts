@@ -29,9 +29,19 @@ const QUIET_MS = 1000;
 export class ReadOutages {
   readonly #options: ReadOutagesOptions;
   readonly #outages = new Map<string, Outage>();
+  #answeredMs: number;
 
   constructor(options: ReadOutagesOptions) {
     this.#options = options;
+    this.#answeredMs = options.clock.monoMs();
+  }
+
+  /**
+   * Milliseconds since a read of any partition was answered last, or since the start. Readers that follow a partition
+   * are answered every 5 s at least, also where nothing comes.
+   */
+  silentMs(): number {
+    return this.#options.clock.monoMs() - this.#answeredMs;
   }
 
   /** A read failed, and is tried again. */
@@ -53,10 +63,11 @@ export class ReadOutages {
 
   /** A read was answered. Called for every one. */
   readonly onAnswer = (of: PartitionRef): void => {
-    const outage = this.#outages.get(partitionName(of));
-    if (outage === undefined) return;
     const { clock, logger } = this.#options;
     const now = clock.monoMs();
+    this.#answeredMs = now;
+    const outage = this.#outages.get(partitionName(of));
+    if (outage === undefined) return;
     outage.answeredMs ??= now;
     if (now - outage.lastMs < QUIET_MS) return;
     this.#outages.delete(partitionName(of));

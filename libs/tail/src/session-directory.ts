@@ -71,7 +71,7 @@ export class SessionDirectory {
           this.#apply(partition, key, record);
         },
         onFinding: (finding, readMs) => {
-          if (finding === 'lost') this.#forgetLiving(partition);
+          if (finding === 'lost' || finding === 'again') this.#forgetLiving(partition);
           options.onFinding?.(finding, partition, readMs);
         },
         onError: (error) => options.onError?.(error, of),
@@ -145,6 +145,11 @@ export class SessionDirectory {
 
   async syncPartition(partition: Partition, signal?: AbortSignal): Promise<void> {
     await this.#views.get(partition)?.sync(signal);
+  }
+
+  /** The topic may be another than was read: it is looked at before {@link sync} resolves. */
+  doubt(): void {
+    for (const view of this.#views.values()) view.doubt();
   }
 
   async close(): Promise<void> {

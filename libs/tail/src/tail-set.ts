@@ -101,6 +101,7 @@ export class TailSet {
       pool: this.#pool,
       hint: () => meta.hint(epoch, partition),
       syncHints: (signal) => meta.sync(signal),
+      isStillInForce: (claimed, signal) => meta.isStillInForce(epoch, claimed, signal),
       ...(onVerdict === undefined ? {} : { onVerdict }),
       ...(onError === undefined ? {} : { onError }),
       ...(onAnswer === undefined ? {} : { onAnswer }),

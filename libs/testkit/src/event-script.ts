@@ -42,7 +42,8 @@ export interface MessageOptions {
   readonly owner?: Offset | null;
   readonly end?: boolean;
   readonly answers?: Offset;
-  readonly among?: readonly Offset[];
+  /** A text is the header as it stands. */
+  readonly among?: readonly Offset[] | string;
 }
 
 export function sent(key: string, stream: StreamTarget, payload: string, options: MessageOptions = {}): RecordInput {
@@ -51,7 +52,7 @@ export function sent(key: string, stream: StreamTarget, payload: string, options
     owner: ownerText(options.owner),
     end: options.end === true ? '1' : null,
     answers: ownerText(options.answers),
-    among: options.among?.join() ?? null,
+    among: typeof options.among === 'string' ? options.among : (options.among?.join() ?? null),
   });
 }
 

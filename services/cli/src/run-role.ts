@@ -9,6 +9,7 @@ import type { Settings } from './settings.ts';
 import { startRole } from './start-role.ts';
 import { suggestCommand } from './suggest-command.ts';
 import type { Parts, Running } from './start-role.ts';
+import { UnreleasedError } from './unreleased-error.ts';
 
 export interface RoleProcess {
   out(text: string): void;
@@ -118,7 +119,7 @@ async function stopInTime(
   const stopped = running.stop({ drain: true }).then(
     () => 'clean' as const,
     (error: unknown) => {
-      logger.error('stop.failed', { error });
+      logger.error('stop.failed', { error: error instanceof UnreleasedError ? error.message : error });
       return 'failed' as const;
     },
   );

@@ -69,7 +69,7 @@ function fakeParts(
     },
     startWorker: async () => {
       step('worker');
-      return { stop: stop('worker'), isReady: () => true };
+      return { stop: stop('worker'), isReady: () => true, unreleased: () => [] };
     },
   };
   return { parts, events };
@@ -282,7 +282,8 @@ describe('runRole', () => {
     const stuck: Parts = {
       ...parts,
       clock: { ...systemClock, monoMs: () => now },
-      startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true }),
+      startWorker: () =>
+        Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true, unreleased: () => [] }),
     };
     const run = start('serve', stuck);
     await run.ready;
@@ -302,7 +303,8 @@ describe('runRole', () => {
     const stuck: Parts = {
       ...parts,
       clock,
-      startWorker: () => Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true }),
+      startWorker: () =>
+        Promise.resolve({ stop: () => new Promise<void>(() => undefined), isReady: () => true, unreleased: () => [] }),
     };
     const run = start('serve --drain 3s', stuck);
     await run.ready;
@@ -310,6 +312,29 @@ describe('runRole', () => {
     await expect.poll(() => timers.at(-1)?.ms).toBe(3000 + 3000 + 15_000);
     timers.at(-1)?.fire();
     expect(await run.code).toBe(1);
+  });
+
+  it('[CLI-UNRELEASED] a worker that could not release its partitions ends with exit code 1 and one line that names them and when others take over', async () => {
+    const { parts, events } = fakeParts();
+    const full: Parts = {
+      ...parts,
+      startWorker: () =>
+        Promise.resolve({ stop: () => Promise.resolve(), isReady: () => true, unreleased: () => [0, 3] }),
+    };
+    const run = start('worker --log sqlite:x --dead-after 8s', full);
+    await run.ready;
+    run.signal('SIGTERM');
+    expect(await run.code).toBe(1);
+    const lines = run.err
+      .join('')
+      .split('\n')
+      .filter((line) => line.includes('stop.failed'));
+    expect(lines).toHaveLength(1);
+    expect(lines[0]).toContain(
+      'the log did not take the release of partitions 0, 3: other workers take over their sessions when nothing was heard of this one for 8s (--dead-after)',
+    );
+    // The rest is stopped all the same.
+    expect(events.slice(-2)).toEqual(['stop host default', 'stop log']);
   });
 
   it('[CLI-STOP] a start that does not come to an end is given up after the same bound, once a signal has come', async () => {

@@ -18,6 +18,7 @@ import { refreshWithin } from './refresh-within.ts';
 import type { LogSettings, Settings } from './settings.ts';
 import { StopStack } from './stop-stack.ts';
 import type { StopOptions } from './stop-stack.ts';
+import { UnreleasedError } from './unreleased-error.ts';
 
 export interface Stoppable {
   stop(options?: { readonly drain?: boolean }): Promise<void>;
@@ -25,6 +26,8 @@ export interface Stoppable {
 
 export interface StartedWorker extends Stoppable {
   isReady(): boolean;
+  /** After its stop. */
+  unreleased(): readonly number[];
 }
 
 export interface StartedGateway extends Stoppable {
@@ -179,7 +182,7 @@ async function startAll(
       workerLogger.info('worker admin is listening', { adminUrl: admin.url });
     }
     worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts, tools });
-    stack.push(stopOf(worker));
+    stack.push(stopOfWorker(worker, settings.worker.deadAfterMs));
   }
   return { ready: describeStart(role, settings, gateway), stop: (options) => stack.stop(options) };
 }
@@ -188,6 +191,15 @@ async function makeSecrets(settings: Settings, log: Log, random: Random): Promis
   return settings.log.location.kind === 'kafka'
     ? readLocalSecret(settings.localSecretFile)
     : [await readEmbeddedSecret(log, random)];
+}
+
+/** Rejects with `UnreleasedError` where successors have to wait. */
+function stopOfWorker(worker: StartedWorker, deadAfterMs: number): (options: StopOptions) => Promise<void> {
+  return async (options) => {
+    await worker.stop(options);
+    const partitions = worker.unreleased();
+    if (partitions.length > 0) throw new UnreleasedError(partitions, deadAfterMs);
+  };
 }
 
 function stopOf(part: Stoppable): (options: StopOptions) => Promise<void> {

@@ -26,7 +26,10 @@ export interface GatewayCore {
   handle(request: GatewayRequest, sink: ResponseSink): Promise<void>;
   /** Counts an exchange that was refused before it came here. */
   countRefused(method: string, status: number): void;
-  /** Started, epoch known, its history not proved broken, `meta` and `sessions` as they were read, not draining. */
+  /**
+   * Started, epoch known, its history not proved broken, `meta` and `sessions` as they were read, a read of its log
+   * answered within 15 s, not draining. Nothing is refused for it, and no stream ends: it is for load balancers.
+   */
   isReady(): boolean;
   /** Not answered to their end: requests, and open streams. */
   exchanges(): number;
@@ -41,18 +44,21 @@ export interface GatewayCore {
 
 const START_DEADLINE_MS = 30_000;
 const SWEEP_MS = 60_000;
+/** Three of the waits in which a reader is answered even if nothing comes. */
+const CUT_OFF_MS = 15_000;
 
 /** Reads `sessions` and `meta` to their ends, makes the epoch if there is none, and is ready. Rejects if the log does not answer within 30 s. */
 export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps): Promise<GatewayCore> {
   const deps = { ...given, log: answerWithin(given.log, given.clock, config.appendTimeoutMs) };
   const { log, clock, logger, metrics } = deps;
-  const { onError, onAnswer } = new ReadOutages({
+  const outages = new ReadOutages({
     clock,
     logger,
     onFailure: (code) => {
       metrics.add('throughline_tail_read_errors_total', 1, { code });
     },
   });
+  const { onError, onAnswer } = outages;
   const meta = new Meta({ log, clock, onError, onAnswer });
   // What is found out before there is a guard concerns nobody yet: nothing was served.
   let guarding: HistoryGuard | null = null;
@@ -146,6 +152,8 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
     epoch = next;
     metrics.add('throughline_epoch_changes_total');
     tails = makeTails(next);
+    // What broke the former one may have made `sessions` anew as well, and let it grow past this view.
+    directory.doubt();
     former.stop().catch((error: unknown) => {
       logger.error('the tails of the former epoch could not be stopped', { error: errorText(error) });
     });
@@ -173,7 +181,8 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
       }
     },
     countRefused: count,
-    isReady: () => !draining && !stopped && !guard.isBroken() && !guard.isViewInDoubt(),
+    isReady: () =>
+      !draining && !stopped && !guard.isBroken() && !guard.isViewInDoubt() && outages.silentMs() < CUT_OFF_MS,
     exchanges: () => connections.exchanges(),
     async drain() {
       draining = true;

@@ -1,7 +1,9 @@
 import { LogError } from '@throughline/log';
+import { STANDALONE } from '@throughline/protocol';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { createRig } from './testing/core-rig.ts';
-import type { Rig } from './testing/core-rig.ts';
+import { progress } from './testing/backend.ts';
+import { call, createRig, dataOf } from './testing/core-rig.ts';
+import type { Peer, Rig } from './testing/core-rig.ts';
 
 let rig: Rig;
 beforeEach(async () => {
@@ -10,23 +12,71 @@ beforeEach(async () => {
 });
 afterEach(() => rig.stop());
 
-it('[TAIL-OUTAGE] a gateway whose log is away for a minute logs a line a partition when it fails, and one when it answers again', async () => {
-  let isAway = false;
+/** A gateway that can be cut off from its log: what waits is not answered, and what comes fails. */
+async function cutOffAtWill(): Promise<{
+  readonly peer: Peer;
+  cut(isAway: boolean, topics?: readonly string[]): void;
+}> {
+  let away: (topic: string) => boolean = () => false;
+  const refuse = (topic: string): void => {
+    if (away(topic)) throw new LogError('LOG_UNAVAILABLE', 'no broker answers');
+  };
   const peer = await rig.gateway({ keepAliveMs: 15_000 }, (log) => ({
     ...log,
     async read(from, position, options) {
-      if (isAway) throw new LogError('LOG_UNAVAILABLE', 'no broker answers');
+      refuse(from.topic);
       const batch = await log.read(from, position, options);
       // An outage ends what was waiting.
-      if (isAway) throw new LogError('LOG_UNAVAILABLE', 'no broker answers');
+      refuse(from.topic);
       return batch;
     },
   }));
+  return {
+    peer,
+    cut(isAway, topics) {
+      away = (topic) => isAway && topics?.includes(topic) !== false;
+    },
+  };
+}
+
+it('[GW-CUT-OFF] a gateway is not ready when its log has answered no read for 15 s, keeps its streams, and is ready with the first answer', async () => {
+  const { peer, cut } = await cutOffAtWill();
   const session = await rig.open(peer);
   const stream = await peer.get(session);
-  isAway = true;
+  await rig.time.advance(120_000);
+  // Nothing came, and every wait was answered.
+  expect(peer.core.isReady()).toBe(true);
+  cut(true);
+  await rig.time.advance(9900);
+  expect(peer.core.isReady()).toBe(true);
+  await rig.time.advance(5200);
+  expect(peer.core.isReady()).toBe(false);
   await rig.time.advance(60_000);
-  isAway = false;
+  expect([peer.core.isReady(), stream.sink.isEnded]).toEqual([false, false]);
+  const post = await peer.post(session, call(1));
+  cut(false);
+  await rig.time.advance(10_000);
+  expect(peer.core.isReady()).toBe(true);
+  await rig.backend.say(session, STANDALONE, progress(1));
+  await rig.time.advance(1000);
+  expect([dataOf(stream), stream.sink.isEnded]).toEqual([[progress(1)], false]);
+  expect([post.sink.status, post.sink.isEnded]).toEqual([200, false]);
+});
+
+it('[GW-CUT-OFF] a gateway of which some partitions do not answer stays ready', async () => {
+  const { peer, cut } = await cutOffAtWill();
+  cut(true, ['events', 'sessions']);
+  await rig.time.advance(120_000);
+  expect(peer.core.isReady()).toBe(true);
+});
+
+it('[TAIL-OUTAGE] a gateway whose log is away for a minute logs a line a partition when it fails, and one when it answers again', async () => {
+  const { peer, cut } = await cutOffAtWill();
+  const session = await rig.open(peer);
+  const stream = await peer.get(session);
+  cut(true);
+  await rig.time.advance(60_000);
+  cut(false);
   await rig.time.advance(10_000);
   const told = (event: string): unknown[] =>
     rig.logs.filter((line) => line.event === event).map(({ fields }) => fields);

@@ -1,7 +1,9 @@
 /** What is not promised about tools and sessions: each limit of docs/reference/guarantees.md that a worker shows. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { errorOf, textOf } from './testing/messages.ts';
-import { INBOUND, openBench } from './testing/worker-bench.ts';
+import type { Offset } from '@throughline/protocol';
+import { errorOf, questionsOf, textOf, withdrawnOf } from './testing/messages.ts';
+import type { ScriptStep } from './testing/scripted-host.ts';
+import { EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
 import type { Bench, BenchWorker, WorkerChoice } from './testing/worker-bench.ts';
 
 let bench: Bench;
@@ -19,6 +21,8 @@ async function openWith(seed: number, choice = QUICK): Promise<BenchWorker> {
 }
 
 const ran = (): readonly string[] => bench.runs.map(({ tool, token }) => `${tool} ${token}`);
+const answer = (id: unknown, text: string): Promise<unknown> =>
+  bench.post('k', { jsonrpc: '2.0', id, result: { text } });
 
 describe('limits of the promise', () => {
   it('[LIM-ONCE] a tool that finished and one that had just begun are told alike when their worker dies: OWNER_LOST, may have run', async () => {
@@ -122,6 +126,68 @@ describe('limits of the promise', () => {
     expect([bench.runs.length, third.host.opened.length]).toEqual([4, 0]);
   });
 
+  it('[LIM-WHOSE] a question asked while several calls run ends each of them when the worker dies, its form is withdrawn, and nobody is asked anew', async () => {
+    const first = await openWith(23);
+    await bench.attach('k');
+    const calls = [
+      await bench.call('k', 1, 'converse', { script: [{ ms: 100, ask: 'name?' }], related: false }),
+      await bench.call('k', 2, 'converse', { script: [{ ms: 60_000 }], related: false }),
+    ];
+    const forms = (): readonly unknown[] => questionsOf(bench.stream('s').messages);
+    await bench.until(() => forms().length === 1);
+    first.crash();
+    await bench.start(QUICK);
+    for (const at of calls)
+      expect(errorOf((await bench.ended(at)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    await answer(forms()[0], 'Ada');
+    await bench.time.advance(LATER_MS);
+    expect([forms().length, withdrawnOf(bench.stream('s').messages)]).toEqual([1, forms()]);
+    expect(bench.runs).toHaveLength(2);
+  });
+
+  it('[LIM-WHOSE] what is asked while no call runs is not withdrawn when the worker dies, and its answer is dropped', async () => {
+    const first = await openWith(24);
+    await bench.attach('k');
+    await first.host.opened[0]?.ask('elicitation/create');
+    const forms = (): readonly unknown[] => questionsOf(bench.stream('s').messages);
+    await bench.until(() => forms().length === 1);
+    first.crash();
+    const second = await bench.start(QUICK);
+    await answer(forms()[0], 'Ada');
+    // Whatever comes to the server after that, the answer is not in it.
+    await bench.ended(await bench.call('k', 1, 'effect'));
+    await bench.time.advance(LATER_MS);
+    expect(withdrawnOf(bench.stream('s').messages)).toEqual([]);
+    expect(second.host.opened[0]?.methods).toEqual(['initialize', 'notifications/initialized', 'tools/call']);
+  });
+
+  it('[LIM-WHOSE] two calls that ask the same in the same words while they are run again may be given the answers of each other', async () => {
+    const first = await openWith(25);
+    const converse = (id: number, ...script: readonly ScriptStep[]): Promise<Offset> =>
+      bench.call('k', id, 'converse', { script, related: false });
+    const a = await converse(1, { ms: 200, ask: 'name?' }, { ms: 5000, log: 'heard' }, { ms: 60_000 });
+    const answered = async (at: Offset, text: string): Promise<void> => {
+      const asked = (): readonly unknown[] => questionsOf(bench.stream(`r${at}`).messages);
+      await bench.until(() => asked().length > 0);
+      await answer(asked()[0], text);
+    };
+    await answered(a, 'Ada');
+    await bench.until(() => bench.stream(`r${a}`).messages.length === 2);
+    first.crash();
+    const second = await bench.start({ config: { ...QUICK.config, drainMs: 100 } });
+    await bench.until(() => bench.runs.length === 2);
+    await bench.time.advance(1000);
+    // The first one has asked, and still has to repeat its log line: this question is known to be the other's.
+    const b = await converse(2, { ms: 100, ask: 'name?' }, { ms: 60_000 });
+    await answered(b, 'Bob');
+    await bench.time.advance(100);
+    await bench.time.run(second.worker.stop());
+    await bench.start(QUICK);
+    // Now the second one is the first to ask.
+    expect(textOf((await bench.ended(a)).messages.at(-1))).toBe('Bob');
+    expect(textOf((await bench.ended(b)).messages.at(-1))).toBe('Ada');
+  });
+
   it('[LIM-REPEAT] the same call under another id is another call, and under its own id it is recognized for a minute: by a later owner not after that', async () => {
     const first = await openWith(3);
     await bench.ended(await bench.call('k', 1, 'effect', { token: 't' }));
@@ -146,6 +212,20 @@ describe('limits of the promise', () => {
     await bench.start(QUICK);
     expect(textOf((await bench.ended(again)).messages[0])).toBe('effect t');
     expect(ran()).toEqual(['effect t', 'effect t']);
+  });
+
+  it('[LIM-PAST] if a size cap took all of events and nothing of inbound, what had ended ends once more, as lost; nothing runs again', async () => {
+    const first = await openWith(23);
+    const done = await bench.call('k', 1, 'effect', { token: 't' });
+    await bench.ended(done);
+    first.crash();
+    bench.store.controls.evictBefore(EVENTS, bench.store.partition(EVENTS).bounds().end);
+    await bench.start(QUICK);
+    expect(errorOf((await bench.ended(done)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(ran()).toEqual(['effect t']);
+    // Its client was given the result, and can no longer resume from before it.
+    const next = await bench.call('k', 2, 'effect', { token: 'next' });
+    expect(textOf((await bench.ended(next)).messages[0])).toBe('effect next');
   });
 
   it('[LIM-NAMES] two clients of one session share its request ids: the same id with another body is refused, with the same body it is one call', async () => {

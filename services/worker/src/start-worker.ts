@@ -26,6 +26,8 @@ export interface Worker {
   readonly name: string;
   /** Partitions that it owns now. */
   owned(): readonly Partition[];
+  /** After a stop: partitions that it could not release, so successors wait until it has not been heard of for `deadAfterMs`. */
+  unreleased(): readonly Partition[];
   /** It serves, and is not about to stop. */
   isReady(): boolean;
   /** `drain` (default): running calls get the drain time, partitions are released. Idempotent. */
@@ -124,6 +126,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   };
   let isAssigned = false;
   let stopping: Promise<void> | null = null;
+  let unreleased: readonly Partition[] = [];
   const assign = (assigned: readonly Partition[]): void => {
     if (stopping !== null) return;
     isAssigned ||= assigned.length > 0;
@@ -189,6 +192,8 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
       await Promise.all([left, ...all.map((owner) => owner.leave(drainMs))]);
     } finally {
       limit.dispose();
+      const held = all.filter((owner) => owner.mayHold()).map(({ partition }) => partition);
+      unreleased = [...new Set(held)].sort((a, b) => a - b);
       // Nobody may serve for a while: what was released and not told could be lost unseen.
       await Promise.all([marks.write(served), heartbeat.stop()]);
       await end();
@@ -197,6 +202,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
   return {
     name: worker,
     owned: ownedPartitions,
+    unreleased: () => unreleased,
     isReady: () => stopping === null,
     stop(options) {
       stopping ??= stop(options?.drain ?? true);

@@ -498,6 +498,36 @@ describe('leaving', () => {
     await bench.call('k', 1, 'effect');
     await bench.time.run(worker.stop(), 30_000);
     expect(worker.owned()).toEqual([]);
+    expect(worker.unreleased()).toEqual([0]);
+  });
+
+  it('[WRK-LEAVE] a stop says which partitions could not be released: those of a log without room, and none if it has room again in time', async () => {
+    for (const [seed, roomAfterMs, unreleased] of [
+      [32, 600_000, [0]],
+      [33, 1000, []],
+    ] as const) {
+      bench = await openBench(seed);
+      let isFull = false;
+      const { worker } = await bench.start({
+        ...QUICK,
+        wrap: (log) => ({
+          ...log,
+          append: (to, records) =>
+            isFull
+              ? Promise.reject(new LogError('APPEND_REFUSED', 'no space left', { reason: 'disk-full' }))
+              : log.append(to, records),
+        }),
+      });
+      await bench.open('k');
+      isFull = true;
+      bench.time.clock('disk').setTimer(roomAfterMs, () => {
+        isFull = false;
+      });
+      expect(worker.unreleased()).toEqual([]);
+      await bench.time.run(worker.stop(), 60_000);
+      expect(worker.unreleased()).toEqual(unreleased);
+      await bench.dispose();
+    }
   });
 
   it('[WRK-LEAVE] a partition that is taken away is given up in time, though the log answers no append', async () => {

@@ -3,9 +3,9 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { sleep } from '@throughline/log';
 import type { Log } from '@throughline/log';
 import type { MemoryLog } from '@throughline/log/memory';
-import { formatTarget, makeRecord } from '@throughline/protocol';
-import type { JsonRpcMessage, Offset } from '@throughline/protocol';
-import { errorOf, methodsOf, textOf } from './testing/messages.ts';
+import { encodeText, formatTarget, makeRecord } from '@throughline/protocol';
+import type { JsonRpcMessage, Offset, RecordInput } from '@throughline/protocol';
+import { errorOf, methodsOf, questionsOf, textOf, withdrawnOf } from './testing/messages.ts';
 import type { ScriptStep } from './testing/scripted-host.ts';
 import { EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
 import type { Bench, BenchWorker, WorkerChoice } from './testing/worker-bench.ts';
@@ -33,12 +33,8 @@ const converse = (script: readonly ScriptStep[], more: object = {}, id = 1): Pro
 const told = (label: string): readonly JsonRpcMessage[] => bench.stream(label).messages;
 const said = (at: Offset): readonly JsonRpcMessage[] => told(`r${at}`);
 const spoken = (at: Offset, count: number): Promise<void> => bench.until(() => said(at).length >= count);
-const questions = (at: Offset | 's'): readonly unknown[] =>
-  told(at === 's' ? at : `r${at}`).flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
-const withdrawn = (at: Offset | 's'): readonly unknown[] =>
-  told(at === 's' ? at : `r${at}`).flatMap((message) =>
-    'method' in message && message.method === WITHDRAWN ? [message.params?.['requestId']] : [],
-  );
+const questions = (at: Offset | 's'): readonly unknown[] => questionsOf(told(at === 's' ? at : `r${at}`));
+const withdrawn = (at: Offset | 's'): readonly unknown[] => withdrawnOf(told(at === 's' ? at : `r${at}`));
 const answer = (id: unknown, text: string): Promise<unknown> =>
   bench.post('k', { jsonrpc: '2.0', id, result: { text } });
 const replied = async (at: Offset | 's', which: number, text: string): Promise<void> => {
@@ -687,6 +683,29 @@ describe('a server that does not tell whose its messages are', () => {
     );
     expect([withdrawn(a).includes(questions(a)[0]), withdrawn(open), questions('s')]).toEqual([true, [], []]);
     expect(runs()).toHaveLength(4);
+  });
+
+  it('[WRK-MEMORY-STDIO] asks, and nobody can read whose that may be: every call that ran by then is lost, and none that came later', async () => {
+    // What a later version may write: this one does not know it.
+    const unread = (record: RecordInput): RecordInput => ({
+      ...record,
+      headers: record.headers.map(([name, value]) => [name, name === 'among' ? encodeText('some') : value]),
+    });
+    const first = await openWith(49, {
+      ...QUICK,
+      wrap: (log) => ({ ...log, append: (to, records) => log.append(to, records.map(unread)) }),
+    });
+    await bench.attach('k');
+    const calls = [await converse([{ ms: 10, ask: 'a?' }], ANYBODYS), await converse([{ ms: 60_000 }], ANYBODYS, 2)];
+    await bench.until(() => questions('s').length === 1);
+    const later = await converse([{ progress: 1 }, { ms: 5000 }], {}, 3);
+    await spoken(later, 1);
+    first.crash();
+    await bench.start(QUICK);
+    for (const at of calls) expect(errorOf((await bench.ended(at)).messages[0])).toEqual(LOST);
+    const { messages } = await bench.ended(later);
+    expect([methodsOf(messages), textOf(messages[1])]).toEqual([[PROGRESS], '']);
+    expect([questions('s').length, withdrawn('s')]).toEqual([1, questions('s')]);
   });
 
   it('[WRK-MEMORY-STDIO] takes back what it asked for one of several calls: that is not withdrawn a second time', async () => {

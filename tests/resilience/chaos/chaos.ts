@@ -8,6 +8,7 @@ import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { errorStack, errorText } from '@throughline/log';
 import { createSeededRandom } from '@throughline/testkit';
+import { optionsOrExit } from '../../../infra/options/read-options.ts';
 import { startStreamingCrowd } from '../crowd/streaming-crowd.ts';
 import type { StreamingCrowd } from '../crowd/streaming-crowd.ts';
 import { FAULTS } from '../faults/catalogue.ts';
@@ -16,7 +17,7 @@ import { describeRun, newOf, runFaults } from '../faults/run-fault.ts';
 import type { FaultRun } from '../faults/run-fault.ts';
 import { startFaultWorld } from '../world/fault-world.ts';
 import type { FaultWorld } from '../world/fault-world.ts';
-import { parseChaosOptions } from './chaos-options.ts';
+import { CHAOS } from './chaos-options.ts';
 import type { ChaosOptions } from './chaos-options.ts';
 import { drawFaults } from './draw-faults.ts';
 import { isKept, renderFaultTable } from './fault-table.ts';
@@ -60,7 +61,7 @@ async function injectAll(
   runs: FaultRun[],
   signal: AbortSignal,
 ): Promise<boolean> {
-  const wanted = FAULTS.filter(({ name }) => options.faults.length === 0 || options.faults.includes(name));
+  const wanted = FAULTS.filter(({ name }) => options.fault.length === 0 || options.fault.includes(name));
   const skipped = wanted.flatMap((fault) => {
     const why = fault.whyNot?.(world) ?? null;
     return why === null ? [] : [{ fault, why }];
@@ -126,26 +127,15 @@ function report({ runs, crowd, skipped, options, facts }: Report): boolean {
   return rows.every(isKept) && findings.length === 0;
 }
 
-const parsed = parseChaosOptions(
-  process.argv.slice(2),
-  FAULTS.map(({ name }) => name),
-  Math.floor(Math.random() * 2 ** 31),
-);
-if (typeof parsed === 'string') {
-  process.stderr.write(`${parsed}\n`);
-  process.exit(2);
-}
-if ('help' in parsed) {
-  process.stdout.write(parsed.help);
-  process.exit(0);
-}
+const given = optionsOrExit(CHAOS, process.argv.slice(2));
+const options = { ...given, seed: given.seed ?? Math.floor(Math.random() * 2 ** 31) };
 const interrupted = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.on(signal, () => {
     interrupted.abort(new Error(`ended by ${signal}`));
   });
 try {
-  process.exitCode = (await chaos(parsed, interrupted.signal)) ? 0 : 1;
+  process.exitCode = (await chaos(options, interrupted.signal)) ? 0 : 1;
 } catch (error) {
   const isInterrupted = interrupted.signal.aborted;
   process.stderr.write(`${isInterrupted ? errorText(error) : errorStack(error)}\n`);

@@ -34,8 +34,8 @@ export function describeRunOf(root: string, brokers: 'container' | 'local', opti
   } catch {
     // An archive has none.
   }
-  const { each, minutes, seed, clients, faults } = options;
-  const named = faults.map((name) => ` --fault '${name}'`).join('');
+  const { each, minutes, seed, clients, fault } = options;
+  const named = fault.map((name) => ` --fault '${name}'`).join('');
   return {
     date: new Date().toISOString().slice(0, 10),
     commit,

@@ -35,6 +35,9 @@ interface KnownSession {
 const PATIENCE_MS = 4000;
 const ACCEPT = 'application/json, text/event-stream';
 
+/** Before it tries again, where nobody said when. */
+export const BACKOFF_MS = 150;
+
 export class ClientWire {
   readonly #options: SimClientOptions;
 

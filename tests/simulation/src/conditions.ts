@@ -1,5 +1,6 @@
 /** What the faults have set for now: read by the simulated log and network at each operation. */
 import type { PartitionRef } from '@throughline/log';
+import type { Topic } from '@throughline/protocol';
 import type { Chance } from './chance.ts';
 
 /**
@@ -29,6 +30,8 @@ export interface Conditions {
   readonly slowCompletionMs: Map<string, number>;
   /** By process: its requests, or what the log says to it, or both, wait until then. */
   readonly cutOff: Map<string, { readonly untilMs: number; readonly way: 'out' | 'back' | 'both' }>;
+  /** By topic: how often it was made anew. */
+  readonly madeAnew: Map<Topic, number>;
   /** Chance of each fate of an append, while appends fail. */
   appendFates: Readonly<Partial<Record<AppendFate, number>>> | null;
   /** Chance that a read fails with `LOG_UNAVAILABLE`. */
@@ -51,6 +54,7 @@ export function createConditions(latency: Latency, chance: Chance): Conditions {
     slowAppendMs: new Map(),
     slowCompletionMs: new Map(),
     cutOff: new Map(),
+    madeAnew: new Map(),
     appendFates: null,
     readFailure: 0,
     duplicatePost: 0,

@@ -1,5 +1,5 @@
 /** Faults of the history itself: what is gone, evicted, cut off, or begun anew. */
-import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY, readEventRecord } from '@throughline/protocol';
+import { EPOCH_LENGTH, makeEpoch, makeRecord, META_KEY } from '@throughline/protocol';
 import type { FaultRow, FaultScene } from './fault-scene.ts';
 import type { World } from './nodes.ts';
 import type { HistoryBreak } from './records-of-run.ts';
@@ -31,7 +31,7 @@ export const HISTORY_FAULTS = {
       const ref = { topic: 'events', partition } as const;
       archive();
       const { start, end } = world.store.partition(ref).bounds();
-      const limit = newestHint(world, partition).offset;
+      const limit = newestHint(world, partition);
       const below = Math.min(limit, Math.floor(start + (end - start) * chance.unit()));
       if (below <= start) return null;
       world.store.controls.evictBefore(ref, below);
@@ -48,9 +48,8 @@ export const HISTORY_FAULTS = {
       const ref = { topic: 'events', partition: chance.below(world.store.description.partitions) } as const;
       const { start, end } = world.store.partition(ref).bounds();
       const hint = newestHint(world, ref.partition);
-      const below = Math.min(end, hint.offset + 1 + chance.below(3));
-      // Within milliseconds of its claim an owner tells it in meta: no retention is that quick.
-      if (below <= start || lastClaimBelow(world, ref.partition, below) > hint.claim) return null;
+      const below = Math.min(end, hint + 1 + chance.below(3));
+      if (below <= start) return null;
       if (isAlone) for (const { process } of workers) process()?.kill('killed');
       archive();
       evictAsOld(world, ref.partition, below);
@@ -112,26 +111,15 @@ export const HISTORY_FAULTS = {
     what: 'the topic sessions is deleted and made anew',
     harm: 'history',
     breaks: true,
-    strike: (scene) => (isHeard(scene) ? breakHistory(scene, ['sessions'], false) : null),
+    strike: (scene) => breakHistory(scene, ['sessions'], false),
   },
   'recreated-meta': {
     what: 'the topic meta is deleted and made anew',
     harm: 'history',
     breaks: true,
-    strike: (scene) => (isHeard(scene) ? breakHistory(scene, ['meta'], false) : null),
+    strike: (scene) => breakHistory(scene, ['meta'], false),
   },
 } as const satisfies Record<string, FaultRow>;
-
-/**
- * Whether every process is there to notice it: these topics are so small here that they grow back past the place of one that
- * stands still for a second, and the memory log, unlike Kafka, has no name for the topic that was made anew.
- */
-function isHeard({ world, gateways, workers }: FaultScene): boolean {
-  return (
-    world.conditions.cutOff.size === 0 &&
-    [...gateways, ...workers].every((node) => node.isUp() && node.process()?.isPaused() === false)
-  );
-}
 
 /** Once in a while, and only where something was told of what is lost: the rest nobody can know of. */
 function breakHistory(
@@ -156,6 +144,8 @@ function breakHistory(
       world.store.controls.truncate(ref, at);
       did.push(`${topic}/${partition} at ${at}`);
     }
+  if (!isPartial)
+    for (const topic of topics) world.conditions.madeAnew.set(topic, (world.conditions.madeAnew.get(topic) ?? 0) + 1);
   return did.length === 0 ? null : `lose ${did.join(', ')}`;
 }
 
@@ -182,36 +172,17 @@ function newestMark(world: World, wanted: string): number {
   return end;
 }
 
-function lastClaimBelow(world: World, partition: number, below: number): number {
-  const part = world.store.partition({ topic: 'events', partition });
-  const { records } = part.read(part.bounds().start, Number.MAX_SAFE_INTEGER);
-  return (
-    records.findLast((record) => {
-      const event = readEventRecord(record);
-      return record.offset < below && !('unreadable' in event) && event.body.type === 'claimed';
-    })?.offset ?? -1
-  );
-}
-
-interface Hint {
-  readonly offset: number;
-  /** The newest claim that it tells. */
-  readonly claim: number;
-}
-
 /** What the newest checkpoint hint in `meta` names: retention never comes near it in a partition that is served. */
-function newestHint(world: World, partition: number): Hint {
+function newestHint(world: World, partition: number): number {
   const part = world.store.partition({ topic: 'meta', partition: 0 });
   const suffix = META_KEY.checkpoint('', partition).split('/').slice(2).join('/');
-  let [offset, claim] = [0, -1];
+  let newest = 0;
   const text = new TextDecoder();
   for (const { key, value } of part.read(part.bounds().start, Number.MAX_SAFE_INTEGER).records) {
     if (key === null || value === null) continue;
     const name = text.decode(key);
     if (!name.startsWith('checkpoint/') || !name.endsWith(`/${suffix}`)) continue;
-    const hint = JSON.parse(text.decode(value)) as { offset: number; claims: number[] };
-    offset = Math.max(offset, hint.offset);
-    claim = Math.max(claim, ...hint.claims);
+    newest = Math.max(newest, (JSON.parse(text.decode(value)) as { offset: number }).offset);
   }
-  return { offset, claim };
+  return newest;
 }

@@ -9,6 +9,8 @@ import { NEVER_BEGAN } from './sim-client.ts';
 
 /** A call may take so long after the last fault. */
 const CALL_BOUND_MS = 40_000;
+/** Each strike may take a call that has run, with the repetitions that were met: the next one runs. */
+const EVICTS_INBOUND = new Set(['inbound-retention', 'retention-of-checkpoint']);
 
 export class CallJudge {
   readonly #evidence: Evidence;
@@ -65,7 +67,7 @@ export class CallJudge {
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
     // A repetition is not recognized if what it repeats was evicted: docs/adr/0010.
-    const spare = this.#evidence.records.faults.includes('inbound-retention') ? 1 : 0;
+    const spare = this.#evidence.records.struck.filter(({ fault }) => EVICTS_INBOUND.has(fault)).length;
     const sessions = new Map(this.#evidence.records.calls.map(({ token, session }) => [token, session]));
     for (const [key, count] of counts) {
       const [tool = '', token = ''] = key.split(' ');

@@ -115,6 +115,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'questions-of-anybody-are-nobodys',
+    breaks: 'what a stdio server asks while several calls run is not told to be theirs, so they ask it again',
+    test: 'services/worker/src/worker-memory.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/server-messages.ts',
+        from: 'const among = expecting === undefined && others.length > 1 ? others : [];',
+        to: 'const among: readonly OpenCall[] = [];',
+      },
+    ],
+  },
+  {
     name: 'dispatch-before-start-is-read-back',
     seed: 1,
     breaks: 'a call with effects runs before its start was read back accepted',
@@ -275,6 +287,31 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'libs/protocol/src/topic.ts',
         from: '`${META_PREFIX.mark}${epoch}/${topic}/${partition}`',
         to: '`${META_PREFIX.mark}${epoch.slice(0, 0)}/${topic}/${partition}`',
+      },
+    ],
+  },
+  {
+    name: 'unknown-epochs-are-passed-over',
+    seed: 40,
+    breaks: 'a process that slept while meta was made anew takes no notice of claims and heartbeats of another epoch',
+    faults: ['recreated-meta', 'recreated-sessions', 'gateway-pause', 'worker-pause', 'pause-at-await', 'cut-from-log'],
+    edits: [
+      {
+        file: 'libs/tail/src/meta.ts',
+        from: 'return !this.#folded.epochs.has(epoch) && ',
+        to: 'return this.#folded.epochs.size > 1e9 && ',
+      },
+    ],
+  },
+  {
+    name: 'sleepers-take-in-at-once',
+    breaks: 'an owner that slept runs what it reads before it knows that it was replaced',
+    test: 'tests/simulation/shrunk-seeds.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/consume-inbound.ts',
+        from: 'read.records.length > 0 && !meta.isAlive(worker, config.deadAfterMs)',
+        to: 'read.records.length > 1e9 && !meta.isAlive(worker, config.deadAfterMs)',
       },
     ],
   },
@@ -446,6 +483,18 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'libs/log/src/answer-within.ts',
         from: 'append: (to, records) => ackWithin(clock, appendMs, log.append(to, records)),',
         to: 'append: (to, records) => log.append(to, records),',
+      },
+    ],
+  },
+  {
+    name: 'worker-waits-for-its-log',
+    breaks: 'a worker has no deadline for what it asks of a log that does not answer',
+    test: 'tests/deadlines/cut-waits.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/start-worker.ts',
+        from: 'const log = answerWithin(deps.log, clock, config.appendTimeoutMs);',
+        to: 'const log = deps.log;',
       },
     ],
   },

@@ -34,6 +34,8 @@ const UNKNOWN_AFTER_MS = 400;
 const LATE_MS = 3000;
 /** Until a process hears by itself of partitions that were added. */
 const GROWTH_NEWS_MS = 500;
+/** From one look at the ids of topics to the next. */
+const LOOK_MS = 5000;
 
 export function openSimLog(options: SimLogOptions): Log {
   const { store, time, process, conditions, trace } = options;
@@ -140,12 +142,12 @@ export function openSimLog(options: SimLogOptions): Log {
   };
 
   /** Passes on what the process's own handle gives, after a while. */
-  const delayed = <T>(work: Promise<T>): Promise<T> =>
+  const delayed = <T>(work: Promise<T>, asHeard = (value: T): T => value): Promise<T> =>
     new Promise((resolve, reject) => {
       work.then(
         (value) => {
           complete('read', () => {
-            resolve(value);
+            resolve(asHeard(value));
           });
         },
         (error: unknown) => {
@@ -153,6 +155,14 @@ export function openSimLog(options: SimLogOptions): Log {
         },
       );
     });
+
+  let [lookedMs, ids] = [process.clock.monoMs(), new Map(conditions.madeAnew)];
+  /** How often the topic was made anew, as the process knew it when it last looked. */
+  const madeAnew = ({ topic }: PartitionRef): number => {
+    const now = process.clock.monoMs();
+    if (now - lookedMs >= LOOK_MS) [lookedMs, ids] = [now, new Map(conditions.madeAnew)];
+    return ids.get(topic) ?? 0;
+  };
 
   return {
     description: own.description,
@@ -162,7 +172,7 @@ export function openSimLog(options: SimLogOptions): Log {
     read(from, position, readOptions) {
       if (!isClosed && conditions.readFailure > 0 && chance.happens(conditions.readFailure))
         return delayed(Promise.reject(new LogError('LOG_UNAVAILABLE', 'simulated: the log does not answer')));
-      return delayed(own.read(from, position, readOptions));
+      return delayed(own.read(from, position, readOptions), (batch) => ({ ...batch, madeAnew: madeAnew(from) }));
     },
     bounds: (of) => delayed(own.bounds(of)),
     join: (joinOptions) =>

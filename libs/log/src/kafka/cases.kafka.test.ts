@@ -19,6 +19,7 @@ import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
 const brokers = brokersForTests();
 const EVENTS: PartitionRef = { topic: 'events', partition: 0 };
 const OTHER: PartitionRef = { topic: 'events', partition: 1 };
+const LOG_APPEND_TIME = { name: 'message.timestamp.type', value: 'LogAppendTime' };
 const INBOUND: PartitionRef = { topic: 'inbound', partition: 0 };
 
 describe.skipIf(brokers === null)('kafka', () => {
@@ -359,7 +360,7 @@ describe.skipIf(brokers === null)('kafka', () => {
           {
             topic: name,
             numPartitions: 4,
-            configEntries: [{ name: 'message.timestamp.type', value: 'LogAppendTime' }],
+            configEntries: [LOG_APPEND_TIME],
           },
         ],
         waitForLeaders: true,
@@ -373,6 +374,31 @@ describe.skipIf(brokers === null)('kafka', () => {
       await expect(log.read(EVENTS, 50)).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
       for (let index = 0; index < 60; index++) await log.append(EVENTS, [textRecord('new')]);
       expect((await log.read(EVENTS, 50)).records.map(textOf)[0]).toBe('new');
+      await own.dispose();
+    });
+
+    it('[KAFKA-ANEW] that a topic was made anew, and has grown past a reader who did not look meanwhile, shows by its reads after the next look', async () => {
+      const own = await openKafkaBench(bench.brokers);
+      const [log, other] = [await own.open(), await own.open()];
+      await log.append(EVENTS, [textRecord('old 0'), textRecord('old 1')]);
+      const seenAt = async (position: number): Promise<number | undefined> =>
+        (await log.read(EVENTS, position)).madeAnew;
+      await log.describe();
+      await log.describe();
+      expect(await seenAt(1)).toBe(0);
+      const name = `${own.prefix}.events`;
+      await own.admin.deleteTopics({ topics: [name] });
+      const topic = { topic: name, numPartitions: 4, configEntries: [LOG_APPEND_TIME] };
+      await own.admin.createTopics({ topics: [topic], waitForLeaders: true });
+      await eventually(systemClock, 'the new topic has grown past the reader', async () => {
+        await other.append(EVENTS, [textRecord('new'), textRecord('new'), textRecord('new')]).catch(() => undefined);
+        return await other.bounds(EVENTS).then(
+          ({ end }) => end >= 3,
+          () => false,
+        );
+      });
+      await log.describe();
+      expect(await seenAt(1)).toBe(1);
       await own.dispose();
     });
 

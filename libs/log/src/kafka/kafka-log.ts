@@ -72,7 +72,7 @@ export async function openKafkaLogWithControls(
     throw toLogError(error, `no broker of ${options.brokers.join(', ')} answers`);
   });
   const count = new PartitionCount(facts.partitions);
-  const growth = createGrowth({ clock, map, prefix, count, onLog });
+  const growth = createGrowth({ clock, map, prefix, count, onLog, onMadeAnew: sources.noteMadeAnew });
   const description: LogDescription = {
     clusterId: facts.clusterId,
     driver: 'kafka',

@@ -7,8 +7,12 @@ import type { Address } from './address.ts';
 export interface ReadSources {
   /** A read of the partition failed, and is tried again. */
   noteFailure(topic: string, partition: number): void;
+  /** The topic is another than before, under its name. */
+  noteMadeAnew(topic: string): void;
   /** A connection to the broker turned out to be gone when it was needed. */
   noteLoss(address: Address): void;
+  /** How often that was. */
+  madeAnew(topic: string): number;
   /** The source of an answer that has just come. */
   nameOf(address: Address, topic: string, partition: number): string;
 }
@@ -24,6 +28,10 @@ export function createReadSources(): ReadSources {
     noteFailure(topic, partition) {
       note(`${topic} ${partition}`);
     },
+    noteMadeAnew(topic) {
+      note(topic);
+    },
+    madeAnew: countOf,
     noteLoss(address) {
       note(broker(address));
     },

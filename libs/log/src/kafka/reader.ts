@@ -94,11 +94,11 @@ export async function readPartition(context: ReaderContext, request: ReadRequest
         // A leader that has just taken over may not know yet what its predecessor confirmed.
         end: Math.max(fetched.highWatermark, next),
       };
-      const source = sources.nameOf(address, topic, partition);
-      if (records.length > 0) return { records, next, bounds, source };
+      const seen = { source: sources.nameOf(address, topic, partition), madeAnew: sources.madeAnew(topic) };
+      if (records.length > 0) return { records, next, bounds, ...seen };
       const isPartial = next === at && fetched.batches.length > 0;
       if (isPartial && fetchBytes < MOST_FETCH_BYTES) fetchBytes = Math.min(fetchBytes * 4, MOST_FETCH_BYTES);
-      else if (next === at && !isWaiting) return { records, next, bounds, source };
+      else if (next === at && !isWaiting) return { records, next, bounds, ...seen };
       // Nothing but holes and control records so far: they are no news, and the position moves on.
       at = next;
     } catch (error) {

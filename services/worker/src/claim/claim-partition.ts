@@ -70,30 +70,33 @@ async function isFree(context: WorkerContext, owner: OwnerState | null, signal: 
 
 /**
  * Releases whatever claim of this worker is in force and was not released: its successors wait for that as long as
- * this worker lives. Resolves when there is none, or `signal` fires.
+ * this worker lives. Resolves with `true` when there is none, with `false` when `signal` fires before.
+ * Errors: `CLOSED`; others are waited out.
  */
 export async function releaseClaims(
   context: WorkerContext,
   watch: EventsWatch,
   partition: Partition,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const { log, guard, clock, worker, config, logger } = context;
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
       const { end } = await abortable(log.bounds(ref), signal);
-      if (!(await watch.reached(end, signal))) return;
+      if (!(await watch.reached(end, signal))) return false;
       const owner = watch.claims().owner();
-      if (owner === null || owner.worker !== worker || owner.released) return;
+      if (owner === null || owner.worker !== worker || owner.released) return true;
       const record = makeRecord(EVENT_TYPE.released, null, null, { owner: String(owner.claim) });
       await abortable(ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record])), signal);
     } catch (error) {
-      if (signal.aborted || hasLogCode(error, 'CLOSED')) return;
+      if (signal.aborted) return false;
+      if (hasLogCode(error, 'CLOSED')) throw error;
       logger.warn('release failed; trying again', { partition, error: errorText(error) });
       await sleep(clock, WAIT_MS, signal);
     }
   }
+  return false;
 }
 
 /** Resolves when a record came, or after a short while: heartbeats that stop make no event. */

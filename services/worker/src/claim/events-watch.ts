@@ -24,6 +24,8 @@ export class EventsWatch {
   #onUnreadable: ((record: LogRecord, why: string) => void) | null = null;
   /** Set by the tenure that works on this partition. */
   listener: ((event: EventRecord, verdict: Verdict) => void) | null = null;
+  /** Events were evicted before they were read. Set by whoever owns the partition. */
+  onMissed: (() => void) | null = null;
 
   constructor(context: WorkerContext, partition: Partition, epoch: string) {
     this.#reader = new PartitionReader({
@@ -34,6 +36,7 @@ export class EventsWatch {
       guard: context.guard,
       hint: () => context.meta.hint(epoch, partition),
       syncHints: (signal) => context.meta.sync(signal),
+      isStillInForce: (claimed, signal) => context.meta.isStillInForce(epoch, claimed, signal),
       onEvent: (event, verdict) => {
         if (verdict === 'accepted') this.#fold(event);
         this.listener?.(event, verdict);
@@ -46,6 +49,7 @@ export class EventsWatch {
       onGap: (start) => {
         context.logger.error('events were evicted before they were read', { partition, start });
         this.#since.restart(start);
+        this.onMissed?.();
       },
       onError: context.outages.onError,
       onAnswer: context.outages.onAnswer,
@@ -89,6 +93,7 @@ export class EventsWatch {
 
   stop(): Promise<void> {
     this.listener = null;
+    this.onMissed = null;
     this.#onUnreadable = null;
     return this.#reader.stop();
   }

@@ -28,6 +28,7 @@ export interface PartitionOwnerOptions {
 }
 
 export class PartitionOwner {
+  readonly partition: Partition;
   readonly #options: PartitionOwnerOptions;
   /** Fires when the partition is to be left. */
   readonly #leaving = new AbortController();
@@ -43,11 +44,17 @@ export class PartitionOwner {
 
   constructor(options: PartitionOwnerOptions) {
     this.#options = options;
+    this.partition = options.partition;
     this.#finished = this.#run();
   }
 
   isOwned(): boolean {
     return this.#ownedIn !== null && this.#ownedIn === this.#options.context.meta.epoch();
+  }
+
+  /** A claim of this worker may be in force and not released: its successor waits until this worker counts as gone. */
+  mayHold(): boolean {
+    return this.#mayHold;
   }
 
   /** How far the work has come; `null` while the partition is not owned. */
@@ -175,6 +182,11 @@ export class PartitionOwner {
     });
     this.#tenure = tenure;
     const { signal } = over;
+    // A successor's claim may be among them.
+    watch.onMissed = () => {
+      logger.warn('ownership in question', { partition, claim, reason: 'events were evicted before they were read' });
+      over.abort();
+    };
     // The tenure hears of claims from here on; one that came just before it is found like this.
     if (watch.claims().owner()?.claim !== claim) over.abort();
     try {
@@ -205,7 +217,7 @@ export class PartitionOwner {
     };
     signal.addEventListener('abort', onOver, { once: true });
     checkpointer.start();
-    const consuming = consumeInbound(context, { partition, epoch, tenure }, stopReading.signal);
+    const consuming = consumeInbound(context, { partition, epoch, watch, tenure }, stopReading.signal);
     try {
       if (await firesFirst(this.#leaving.signal, signal)) {
         this.#setOwned(null);
@@ -237,11 +249,19 @@ export class PartitionOwner {
   /** After a tenure that did not come to its release. */
   async #letGo(): Promise<void> {
     const { context, partition } = this.#options;
+    // With the epoch its claims end, and so does the watch over them: then it is looked again.
+    const over = new AbortController();
+    const end = (): void => {
+      over.abort();
+    };
+    const stopEpoch = context.meta.onEpoch(end);
+    this.#abandoned.signal.addEventListener('abort', end, { once: true });
     const watch = new EventsWatch(context, partition, context.meta.epoch() ?? '');
     try {
-      await releaseClaims(context, watch, partition, this.#abandoned.signal);
-      this.#mayHold = false;
+      this.#mayHold = !(await releaseClaims(context, watch, partition, over.signal));
     } finally {
+      stopEpoch();
+      this.#abandoned.signal.removeEventListener('abort', end);
       await watch.stop();
     }
   }

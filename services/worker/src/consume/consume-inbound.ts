@@ -1,7 +1,8 @@
 /** The owner's reading of `inbound[p]`, in order, no faster than what follows from it can be written. */
-import { hasLogCode, sleep } from '@throughline/log';
+import { abortable, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Partition } from '@throughline/protocol';
 import { SteadyReader } from '@throughline/tail';
+import type { EventsWatch } from '../claim/events-watch.ts';
 import type { WorkerContext } from '../context.ts';
 import { LIVE } from './tenure-parts.ts';
 import type { Tenure } from './tenure.ts';
@@ -9,12 +10,21 @@ import type { Tenure } from './tenure.ts';
 const WAIT_MS = 5000;
 const RETRY_MS = 250;
 
-/** Reads until `signal` fires or the log is closed. Never rejects. */
+export interface InboundOptions {
+  readonly partition: Partition;
+  readonly epoch: string;
+  readonly watch: EventsWatch;
+  readonly tenure: Tenure;
+}
+
+/** Reads until `signal` fires or the log is closed. Never rejects. SPEC: WRK-SLEPT. */
 export async function consumeInbound(
-  { log, clock, logger, guard, outages }: WorkerContext,
-  { partition, epoch, tenure }: { readonly partition: Partition; readonly epoch: string; readonly tenure: Tenure },
+  context: WorkerContext,
+  options: InboundOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const { log, clock, logger, guard, outages, meta, worker, config } = context;
+  const { partition, epoch, tenure } = options;
   const ref = { topic: 'inbound', partition } as const;
   const reader = new SteadyReader(log, clock, ref);
   let position = tenure.inbound();
@@ -25,6 +35,9 @@ export async function consumeInbound(
       outages.onAnswer(ref);
       if (read.kind === 'batch') {
         guard.noteRead(epoch, ref, read.records.at(-1) ?? null, read.bounds.end);
+        // By now it may have been replaced: what runs without a record of its start would run in two places.
+        const isOverdue = read.records.length > 0 && !meta.isAlive(worker, config.deadAfterMs);
+        if (isOverdue && !(await catchUp(context, options, signal))) return;
         for (const record of read.records) tenure.takeIn(record, LIVE);
         position = read.next;
         tenure.startAt(position);
@@ -46,4 +59,26 @@ export async function consumeInbound(
       await sleep(clock, RETRY_MS, signal);
     }
   }
+}
+
+/** Until `events` was read as far as it goes now: a successor's claim ends the tenure. `false` when `signal` fired. */
+async function catchUp(
+  { log, clock, logger }: WorkerContext,
+  { partition, watch }: InboundOptions,
+  signal: AbortSignal,
+): Promise<boolean> {
+  while (!signal.aborted) {
+    try {
+      const { end } = await abortable(log.bounds({ topic: 'events', partition }), signal);
+      if (await watch.reached(end, signal)) return !signal.aborted;
+    } catch (error) {
+      if (signal.aborted) return false;
+      logger.warn('whether the partition is still owned cannot be seen; trying again', {
+        partition,
+        error: errorText(error),
+      });
+      await sleep(clock, RETRY_MS, signal);
+    }
+  }
+  return false;
 }

@@ -92,12 +92,14 @@ class HeardWords {
   }
 
   /** An accepted message. */
-  hear({ key, body, record }: EventRecord): void {
+  hear({ offset, key, body, record }: EventRecord): void {
     if (body.type !== 'message') return;
     const call = this.#byStream.get(nameOf(key, formatTarget(body.stream)));
     const { among } = body;
+    const mayAsk = ({ at, after }: OpenCall): boolean =>
+      among === 'unknown' ? (after ?? 0) <= offset : among.includes(at);
     const candidates =
-      among.length === 0 ? [] : [...this.words.keys()].filter((each) => each.key === key && among.includes(each.at));
+      among.length === 0 ? [] : [...this.words.keys()].filter((each) => each.key === key && mayAsk(each));
     const json = decodeText(record.value ?? new Uint8Array(0));
     const classified = classifyText(json);
     const takenBack = 'kind' in classified ? withdrawnId(classified.message) : null;

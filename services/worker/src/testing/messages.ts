@@ -1,5 +1,5 @@
 /** What tests read out of JSON-RPC messages. */
-import type { JsonRpcMessage } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcMessage } from '@throughline/protocol';
 
 /** The text of a tool's result. */
 export function textOf(message: JsonRpcMessage | undefined): string | null {
@@ -25,4 +25,16 @@ export function progressOf(messages: readonly JsonRpcMessage[]): readonly unknow
 
 export function methodsOf(messages: readonly JsonRpcMessage[]): readonly string[] {
   return messages.flatMap((message) => ('method' in message ? [message.method] : []));
+}
+
+/** Ids of the requests of the server among messages. */
+export function questionsOf(messages: readonly JsonRpcMessage[]): readonly JsonRpcId[] {
+  return messages.flatMap((message) => ('method' in message && 'id' in message ? [message.id] : []));
+}
+
+/** Ids of the requests that the server took back. */
+export function withdrawnOf(messages: readonly JsonRpcMessage[]): readonly unknown[] {
+  return messages.flatMap((message) =>
+    'method' in message && message.method === 'notifications/cancelled' ? [message.params?.['requestId']] : [],
+  );
 }

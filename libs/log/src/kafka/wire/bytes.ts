@@ -163,15 +163,7 @@ export class ByteWriter {
   }
 
   varint(value: number): this {
-    let left = value >= 0 ? value * 2 : -value * 2 - 1;
-    while (left >= 0x80) {
-      const at = this.#grow(1);
-      this.#buffer.writeUInt8((left % 0x80) | 0x80, at);
-      left = Math.floor(left / 0x80);
-    }
-    const at = this.#grow(1);
-    this.#buffer.writeUInt8(left, at);
-    return this;
+    return this.unsignedVarint(value >= 0 ? value * 2 : -value * 2 - 1);
   }
 
   string(text: string): this {
@@ -187,11 +179,34 @@ export class ByteWriter {
     return this.int32(value.length).raw(value);
   }
 
-  /** Of the flexible versions. At most 126 bytes, which one byte can count. */
+  // Of the flexible versions.
+
+  unsignedVarint(value: number): this {
+    let left = value;
+    while (left >= 0x80) {
+      const at = this.#grow(1);
+      this.#buffer.writeUInt8((left % 0x80) | 0x80, at);
+      left = Math.floor(left / 0x80);
+    }
+    const at = this.#grow(1);
+    this.#buffer.writeUInt8(left, at);
+    return this;
+  }
+
   compactString(text: string): this {
     const bytes = Buffer.from(text, 'utf8');
-    if (bytes.length > 126) throw new RangeError('a compact string of more than 126 bytes');
-    return this.int8(bytes.length + 1).raw(bytes);
+    return this.unsignedVarint(bytes.length + 1).raw(bytes);
+  }
+
+  compactArray<T>(items: readonly T[], write: (item: T) => void): this {
+    this.unsignedVarint(items.length + 1);
+    for (const item of items) write(item);
+    return this;
+  }
+
+  /** No tagged fields. */
+  noTags(): this {
+    return this.int8(0);
   }
 
   raw(value: Uint8Array): this {

@@ -41,7 +41,7 @@ export function abilitiesCall(): WireCall<BrokerAbilities> {
     { key: 18, name: 'ApiVersions', version: 3 },
     (writer) => {
       // Ends the header of this version; then name and version of the client, and no tagged fields.
-      writer.int8(0).compactString('throughline').compactString('1').int8(0);
+      writer.noTags().compactString('throughline').compactString('1').noTags();
     },
     (answer) => {
       const error = answer.int16();
@@ -95,6 +95,62 @@ export interface ClusterMetadata {
 }
 
 const NOT_SAID = -(2 ** 31);
+
+export const METADATA_WITH_IDS = { key: 3, name: 'Metadata', version: 10 } as const;
+
+export interface TopicIdentity {
+  readonly error: number;
+  readonly name: string;
+  /** 32 hexadecimal digits, of this very topic: one that is made anew under its name has another; `null`: not told. */
+  readonly id: string | null;
+  /** How many it has. */
+  readonly partitions: number;
+}
+
+const NO_ID = '0'.repeat(32);
+
+/** Metadata version 10, of brokers since 2.8. Never creates a topic. */
+export function topicIdsCall(topics: readonly string[]): WireCall<readonly TopicIdentity[]> {
+  return makeCall(
+    METADATA_WITH_IDS,
+    (writer) =>
+      writer
+        // Ends the header of this version.
+        .noTags()
+        .compactArray(topics, (topic) => writer.raw(Buffer.alloc(16)).compactString(topic).noTags())
+        .boolean(false)
+        .boolean(false)
+        .boolean(false)
+        .noTags(),
+    (answer) => {
+      answer.tags();
+      answer.int32();
+      answer.compactArray(() => {
+        answer.int32();
+        answer.compactString();
+        answer.int32();
+        answer.compactString();
+        answer.tags();
+      });
+      answer.compactString();
+      answer.int32();
+      return answer.compactArray(() => {
+        const error = answer.int16();
+        const name = answer.compactString();
+        const id = answer.raw(16).toString('hex');
+        answer.int8();
+        const { length } = answer.compactArray(() => {
+          answer.raw(2 + 4 + 4 + 4);
+          for (let list = 0; list < 3; list++) answer.compactArray(() => answer.int32());
+          answer.tags();
+        });
+        answer.int32();
+        answer.tags();
+        return { error, name, id: id === NO_ID ? null : id, partitions: length };
+      });
+    },
+  );
+}
 
 /** Metadata version 8. Never creates a topic. */
 export function metadataCall(topics: readonly string[], asksRights = false): WireCall<ClusterMetadata> {
