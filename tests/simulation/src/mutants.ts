@@ -417,6 +417,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'produced-again',
     breaks: 'a message of a producer that was said by a former owner is said again',
+    test: 'services/worker/src/worker-produced.test.ts',
     edits: [
       {
         file: 'services/worker/src/consume/produced-messages.ts',
