@@ -48,6 +48,12 @@ module.exports = {
       'the tail knows the log and the history only',
     ),
     rule(
+      'what-users-embed-knows-libs-only',
+      { path: '^libs/(event-store|producer)/src', pathNot: TESTS },
+      { path: '^libs/(?!(protocol|log|history|tail|$1)/)' },
+      'what users install in their own processes knows the log and the history only',
+    ),
+    rule(
       'client-needs-protocol-only',
       { path: '^libs/client/src', pathNot: TESTS },
       { path: '^(libs/(?!(protocol|client)/)|services/)' },

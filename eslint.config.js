@@ -14,7 +14,7 @@ const TESTS = [
   'benchmarks/**',
 ];
 /** Code that must run under simulation: time, chance and settings come as arguments. */
-const DOMAIN = ['libs/{protocol,history,tail}/src/**', 'services/{gateway,worker}/src/**'];
+const DOMAIN = ['libs/{protocol,history,tail,event-store,producer}/src/**', 'services/{gateway,worker}/src/**'];
 
 const SYNTAX = [
   { selector: 'ExportAllDeclaration', message: 'Name what is exported, so that the surface is seen in one place.' },

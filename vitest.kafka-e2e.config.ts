@@ -4,7 +4,7 @@ import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 
 const CHANGE = ['official-clients', 'refused-resume', 'session-end', 'gateway-kill', 'worker-kill'];
-const DEEP = [...CHANGE, 'ask-once', 'rolling-replacement'];
+const DEEP = [...CHANGE, 'ask-once', 'rolling-replacement', 'producer'];
 
 export default defineConfig({
   resolve: { conditions: ['@throughline/source', 'node'] },

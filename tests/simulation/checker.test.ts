@@ -1,5 +1,6 @@
 /** The checker itself: a history that is sound has no finding; each doctored one is found, by the promise that it breaks. */
 import { decodeText, makeRecord, parseEventId, formatEventId } from '@throughline/protocol';
+import type { LogRecord } from '@throughline/protocol';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { check } from './src/checker.ts';
 import type { CallRecord, ExchangeRecord, RunRecords } from './src/records-of-run.ts';
@@ -303,6 +304,29 @@ describe('the checker', () => {
         posted.receipts.push(...resumed.receipts);
       }),
     ).toContain('SIM-NEWEST');
+  });
+
+  it('[SIM-PRODUCED] finds a message of a producer that was said twice, and one that was never said', async () => {
+    const outcome = await runSeed(4, {
+      faults: ['connection-cut'],
+      overrides: { activeMs: 4000, instanceFailure: 0, says: [{ atMs: 2000, draw: 0, name: 'm1' }] },
+    });
+    expect(outcome.findings).toEqual([]);
+    const { records } = outcome;
+    expect(records.produced).toHaveLength(1);
+    const rules = (partitions: RunRecords['partitions']): string[] =>
+      check({ ...records, partitions }).map(({ rule }) => rule);
+    const isSaid = (value: Uint8Array | null): boolean => value !== null && decodeText(value).includes('"producer"');
+    const changed = (change: (events: LogRecord[], at: number) => void): RunRecords['partitions'] =>
+      records.partitions.map((archive) => {
+        const events = [...archive.events];
+        const at = events.findIndex(({ value }) => isSaid(value));
+        if (at >= 0) change(events, at);
+        return { ...archive, events };
+      });
+    expect(rules(changed(() => undefined))).not.toContain('SIM-PRODUCED');
+    expect(rules(changed((events, at) => events.splice(at, 1)))).toContain('SIM-PRODUCED');
+    expect(rules(changed((events, at) => events.push({ ...events[at]!, offset: 1e6 })))).toContain('SIM-PRODUCED');
   });
 
   it('[SIM-BREAK] finds a break that no epoch follows, epochs that no break explains, and messages of an epoch that is over', () => {

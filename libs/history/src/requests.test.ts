@@ -49,6 +49,12 @@ describe('request ledger', () => {
     expect(ledgerOf(streamEnded('k', r(5))).get(5)?.ended).toBe(true);
   });
 
+  it('[REQ-FOLD] what a producer says on the standalone stream ends its record, and is nothing that a call sent', () => {
+    const ledger = ledgerOf(sent('k', 's', '{"method":"notifications/message"}', { answers: 9 }));
+    expect(ledger.get(9)).toEqual({ attempt: 0, sent: false, ended: true });
+    expect(ledgerOf(sent('k', 's', '{}')).get(9)).toBeUndefined();
+  });
+
   it('[REQ-BATCH] a response to a member of a batch ends that member only', () => {
     const ledger = ledgerOf(
       sent('k', r(5), '{}', { answers: 6 }),

@@ -34,7 +34,11 @@ export class RequestLedger {
       // Whoever of them asked it has spoken.
       if (body.among === 'unknown') for (const state of this.#states.values()) state.sent = true;
       else for (const at of body.among) this.#state(at).sent = true;
-      if (body.stream === STANDALONE) return;
+      if (body.stream === STANDALONE) {
+        // What a producer asked to be said has been said.
+        if (body.answers !== null) this.#state(body.answers).ended = true;
+        return;
+      }
       if (body.answers !== null) {
         // An answer ends its member; it is not something that another member of the batch sent.
         this.#state(body.answers).ended = true;

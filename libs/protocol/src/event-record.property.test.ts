@@ -150,7 +150,37 @@ describe('records of inbound', () => {
       after: fc.option(offset),
     }),
     fc.record({ type: fc.constant('sessionEnd' as const), server: text }),
+    fc.record({
+      type: fc.constant('produced' as const),
+      server: text,
+      idempotencyKey: fc.stringMatching(/^[!-~]{1,128}$/),
+      untilMs: fc.option(offset),
+    }),
   );
+  const written = (
+    asked: Exclude<InboundRecord['body'], { readonly type: 'probe' }>,
+    of: string,
+    data: Uint8Array | null,
+  ): RecordInput => {
+    switch (asked.type) {
+      case 'sessionEnd':
+        return makeRecord('session.end', of, data, { server: asked.server });
+      case 'produced':
+        return makeRecord('producer.message', of, data, {
+          server: asked.server,
+          idempotencyKey: asked.idempotencyKey,
+          until: asked.untilMs === null ? null : String(asked.untilMs),
+        });
+      case 'message':
+        return makeRecord('message', of, data, {
+          server: asked.server,
+          principal: asked.principal,
+          protocolVersion: asked.version,
+          batch: asked.batch === null ? null : `${asked.batch.index}/${asked.batch.count}`,
+          after: asked.after === null ? null : String(asked.after),
+        });
+    }
+  };
 
   it('[REC-HEADERS] what was written is read back as the same body and key, whatever the value', () => {
     fc.assert(
@@ -160,16 +190,7 @@ describe('records of inbound', () => {
         value,
         fc.integer({ min: 1000, max: Number.MAX_SAFE_INTEGER }),
         (asked, of, data, place) => {
-          const input =
-            asked.type === 'sessionEnd'
-              ? makeRecord('session.end', of, data, { server: asked.server })
-              : makeRecord('message', of, data, {
-                  server: asked.server,
-                  principal: asked.principal,
-                  protocolVersion: asked.version,
-                  batch: asked.batch === null ? null : `${asked.batch.index}/${asked.batch.count}`,
-                  after: asked.after === null ? null : String(asked.after),
-                });
+          const input = written(asked, of, data);
           const record = at(input, place);
           expect(readInboundRecord(record)).toEqual({ offset: place, key: of, body: asked, record });
         },

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import {
   formatBatchIds,
   formatTarget,
+  isIdempotencyKey,
   makeRecord,
   readEventRecord,
   readInboundRecord,
@@ -175,6 +176,32 @@ describe('inbound', () => {
     const read = readInboundRecord(record('k', batch === null ? message : [...message, ['batch', batch]], offset));
     return 'unreadable' in read ? read.unreadable : streamOfRequest(read);
   }
+
+  const produced = [
+    ['type', 'producer.message'],
+    ['idempotency-key', 'report-7'],
+  ] as const;
+
+  it('[PRD-KEY] a message of a producer has a name, and may have a time after which it is void', () => {
+    expect(readInboundRecord(record('k', produced))).toMatchObject({
+      key: 'k',
+      body: { type: 'produced', server: '', idempotencyKey: 'report-7', untilMs: null },
+    });
+    expect(
+      readInboundRecord(record('k', [...produced, ['until', '1767225601234'], ['server', 'files']])),
+    ).toMatchObject({
+      body: { server: 'files', untilMs: 1767225601234 },
+    });
+    for (const name of ['!', '~'.repeat(128), 'a/b:c']) expect(isIdempotencyKey(name)).toBe(true);
+    for (const name of ['', ' ', 'a b', 'é', 'a\n', '~'.repeat(129)]) {
+      expect(isIdempotencyKey(name)).toBe(false);
+      const [type] = produced;
+      expect(readInboundRecord(record('k', [type, ['idempotency-key', name]]))).toHaveProperty('unreadable');
+    }
+    expect(readInboundRecord(record('k', produced.slice(0, 1)))).toHaveProperty('unreadable');
+    expect(readInboundRecord(record('k', [...produced, ['until', 'soon']]))).toHaveProperty('unreadable');
+    expect(readInboundRecord(record('', produced))).toHaveProperty('unreadable');
+  });
 
   it('[REC-BATCH] every member of a batch is answered on the stream of its first', () => {
     expect(streamOf(50, null)).toEqual(requestStream(50));

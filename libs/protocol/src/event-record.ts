@@ -72,6 +72,14 @@ export interface InboundRecord {
         readonly after: Offset | null;
       }
     | { readonly type: 'sessionEnd'; readonly server: string }
+    | {
+        readonly type: 'produced';
+        readonly server: string;
+        /** Names the message in its session. */
+        readonly idempotencyKey: string;
+        /** The message is void if its timestamp in the log is later; `null`: never. Milliseconds since the Unix epoch. */
+        readonly untilMs: number | null;
+      }
     /** Of the partition itself: its key is `''`. */
     | { readonly type: 'probe' };
   readonly record: LogRecord;
@@ -212,6 +220,7 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
   const server = headers.get(HEADER.server) ?? '';
   if (type === INBOUND_TYPE.sessionEnd)
     return { offset: record.offset, key, body: { type: 'sessionEnd', server }, record };
+  if (type === INBOUND_TYPE.produced) return readProduced(record, key, server, headers);
   if (type !== INBOUND_TYPE.message) return { unreadable: `unknown type ${JSON.stringify((type ?? '').slice(0, 64))}` };
   const batchText = headers.get(HEADER.batch);
   const batch = batchText === undefined ? null : parseBatch(batchText, headers.get(HEADER.batchIds));
@@ -222,6 +231,32 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
   const principal = headers.get(HEADER.principal) ?? '';
   const version = headers.get(HEADER.protocolVersion) ?? BATCH_VERSION;
   return { offset: record.offset, key, body: { type: 'message', server, principal, version, batch, after }, record };
+}
+
+/** 1 to 128 characters of visible ASCII. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,128}$/;
+
+/** Whether a message of a producer may be called `text`. SPEC: PRD-KEY. */
+export function isIdempotencyKey(text: string): boolean {
+  return IDEMPOTENCY_KEY.test(text);
+}
+
+function readProduced(
+  record: LogRecord,
+  key: string,
+  server: string,
+  headers: Map<string, string>,
+): InboundRecord | Unreadable {
+  const idempotencyKey = headers.get(HEADER.idempotencyKey) ?? '';
+  // Without a name a second copy could not be told from another message.
+  if (!isIdempotencyKey(idempotencyKey))
+    return { unreadable: 'producer.message: header idempotency-key is not 1 to 128 characters of visible ASCII' };
+  const untilText = headers.get(HEADER.until);
+  const untilMs = untilText === undefined ? null : parseOffset(untilText);
+  // Not taken as absent: a copy that comes too late would be told twice.
+  if (untilText !== undefined && untilMs === null)
+    return { unreadable: 'producer.message: header until is not a time in milliseconds' };
+  return { offset: record.offset, key, body: { type: 'produced', server, idempotencyKey, untilMs }, record };
 }
 
 function parseBatch(text: string, idsText: string | undefined): BatchPlace | null {

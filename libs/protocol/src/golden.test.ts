@@ -136,6 +136,7 @@ describe('records of version 1', () => {
       'events stream.ended',
       'inbound history.probe',
       'inbound message',
+      'inbound producer.message',
       'inbound session.end',
     ]);
   });

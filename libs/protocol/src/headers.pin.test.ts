@@ -24,12 +24,19 @@ describe('names on the wire', () => {
       answers: 'answers',
       among: 'among',
       attempt: 'attempt',
+      idempotencyKey: 'idempotency-key',
+      until: 'until',
     });
     expect([headers.RECORD_FORMAT, headers.STANDALONE, headers.NO_PREDECESSOR]).toEqual(['1', 's', 'none']);
   });
 
   it('[REC-NAMES] types of records', () => {
-    expect(headers.INBOUND_TYPE).toEqual({ message: 'message', sessionEnd: 'session.end', probe: 'history.probe' });
+    expect(headers.INBOUND_TYPE).toEqual({
+      message: 'message',
+      sessionEnd: 'session.end',
+      produced: 'producer.message',
+      probe: 'history.probe',
+    });
     expect(headers.EVENT_TYPE).toEqual({
       message: 'message',
       attached: 'stream.attached',

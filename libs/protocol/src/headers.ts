@@ -29,7 +29,7 @@ export const HEADER = {
   /** On inbound messages: the MCP revision of the HTTP request that brought them. */
   protocolVersion: 'mcp-version',
   epoch: 'epoch',
-  /** On the response to a member of a batch: the offset of that request in `inbound`. */
+  /** On the response to a member of a batch, and on what a producer says: the offset of its record in `inbound`. */
   answers: 'answers',
   /**
    * On a request of a server that does not say to which of several running calls it belongs: their offsets in `inbound`,
@@ -38,11 +38,17 @@ export const HEADER = {
   among: 'among',
   /** On `request.started`: which run this is, from 1. */
   attempt: 'attempt',
+  /** On messages of producers: the name of the message in its session. A second one of the same name is the same message. */
+  idempotencyKey: 'idempotency-key',
+  /** On messages of producers: the message counts only if the log took it up to this time, milliseconds since the Unix epoch. */
+  until: 'until',
 } as const;
 
 export const INBOUND_TYPE = {
   message: 'message',
   sessionEnd: 'session.end',
+  /** A notification of another process than the server, for the client of a session. */
+  produced: 'producer.message',
   /** Means nothing: where it is acknowledged tells whether the history broke. */
   probe: 'history.probe',
 } as const;

@@ -16,6 +16,7 @@ export type { EventId } from './event-id.ts';
 export {
   formatBatchIds,
   formatTarget,
+  isIdempotencyKey,
   makeRecord,
   readEventRecord,
   readInboundRecord,

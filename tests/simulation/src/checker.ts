@@ -6,6 +6,7 @@ import { Evidence } from './evidence.ts';
 import { CallJudge } from './judge-calls.ts';
 import { ExchangeJudge } from './judge-exchanges.ts';
 import { HistoryJudge } from './judge-history.ts';
+import { ProducedJudge } from './judge-produced.ts';
 import type { RunRecords } from './records-of-run.ts';
 
 export interface Finding {
@@ -33,6 +34,7 @@ export function check(records: RunRecords): readonly Finding[] {
   for (const session of records.sessions) calls.session(session);
   history.breaks();
   history.linear();
+  new ProducedJudge(evidence).produced();
   for (const { session, gateway, status } of records.gone)
     if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
   const isEvicting = evidence.evictsEvents || records.faults.includes('inbound-retention');

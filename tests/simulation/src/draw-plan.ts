@@ -3,7 +3,7 @@ import { createChance } from './chance.ts';
 import type { Chance } from './chance.ts';
 import { FAULTS } from './faults.ts';
 import type { FaultName } from './faults.ts';
-import type { ClientHabits, ClientStep, Plan, Strike } from './plan.ts';
+import type { ClientHabits, ClientStep, Plan, ProducerStep, Strike } from './plan.ts';
 
 export interface PlanOptions {
   /** Replaces what the seed would draw. */
@@ -59,7 +59,18 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
       options.overrides?.clients ??
       habits.map((each, index) => ({ ...each, steps: drawSteps(each, createChance(seed, `steps ${index}`)) })),
     strikes: drawStrikes(drawnPlan, createChance(seed, 'strikes')),
+    says: options.overrides?.says ?? drawSays(createChance(seed, 'producer')),
   };
+}
+
+/** In a part of the runs: others are as they were before there were producers. */
+function drawSays(chance: Chance): readonly ProducerStep[] {
+  const says: ProducerStep[] = [];
+  if (!chance.happens(0.25)) return says;
+  const paceMs = chance.between(20, 400);
+  for (let atMs = chance.between(0, 1000); atMs < LONGEST_MS; atMs += chance.between(0, 2 * paceMs))
+    says.push({ atMs: Math.round(atMs), draw: says.length, name: `m${chance.whole(0, 7)}` });
+  return says;
 }
 
 /** Longer than any client works: the longest time of faults, and what goes before it. */

@@ -415,6 +415,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'produced-again',
+    breaks: 'a message of a producer that was said by a former owner is said again',
+    test: 'services/worker/src/worker-produced.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/produced-messages.ts',
+        from: 'if (isTakenOver && (phase.isPast || this.#wasSaid(at))) return null;',
+        to: 'if (isTakenOver && phase.isPast) return null;',
+      },
+    ],
+  },
+  {
     name: 'doubt-is-told-as-a-bug',
     seed: 11,
     breaks: 'a worker tells a log that refuses an append, or leaves it in doubt, as a failure of its own',

@@ -50,6 +50,16 @@ export interface Strike {
   readonly draw: number;
 }
 
+/** A message that a process that is no server says to some session. */
+export interface ProducerStep {
+  /** Milliseconds from when clients come. */
+  readonly atMs: number;
+  /** Names the chance of this step: the session. */
+  readonly draw: number;
+  /** Few: most are said again. */
+  readonly name: string;
+}
+
 export interface Plan {
   readonly seed: number;
   /** At the start. */
@@ -63,6 +73,8 @@ export interface Plan {
   readonly faultEveryMs: number;
   /** Names of the table of faults: what may strike, and so explains what clients see. */
   readonly faults: readonly string[];
+  /** Default: nobody says anything. */
+  readonly says?: readonly ProducerStep[];
   /** In the order of time. */
   readonly strikes: readonly Strike[];
   readonly latency: Latency;

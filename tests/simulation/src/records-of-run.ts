@@ -82,6 +82,12 @@ export interface SessionRecordOfRun {
   lost: string | null;
 }
 
+/** A message that a producer appended: it was acknowledged. */
+export interface ProducedRecord {
+  readonly session: string;
+  readonly name: string;
+}
+
 /** A request on a session that is over, after all faults. */
 export interface GoneCheck {
   readonly session: string;
@@ -135,6 +141,8 @@ export interface RunRecords {
   readonly calls: readonly CallRecord[];
   readonly runs: readonly RunOfTool[];
   readonly gone: readonly GoneCheck[];
+  /** Default: none. */
+  readonly produced?: readonly ProducedRecord[];
   readonly partitions: readonly PartitionArchive[];
   /** Lowest offset of `events` that was still held at the end, by partition, if retention took anything. */
   readonly evictedBelow: readonly number[];

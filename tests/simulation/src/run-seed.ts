@@ -19,7 +19,8 @@ import type { Node, World } from './nodes.ts';
 import { makePlan } from './draw-plan.ts';
 import type { PlanOptions } from './draw-plan.ts';
 import type { Plan } from './plan.ts';
-import type { HistoryBreak, RunRecords, StruckFault } from './records-of-run.ts';
+import type { HistoryBreak, ProducedRecord, RunRecords, StruckFault } from './records-of-run.ts';
+import { startProducer } from './sim-producer.ts';
 import { SimClient } from './sim-client.ts';
 import type { SimClientOptions } from './client-wire.ts';
 import { createTrace } from './trace.ts';
@@ -130,6 +131,8 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       await time.advance(SETTLE_MS);
     }
     for (const client of clients) void client.run();
+    const produced: ProducedRecord[] = [];
+    startProducer({ plan, store, clock: time.clock('producer'), trace, sessions: records.sessions, produced });
     const scene: Omit<FaultScene, 'chance'> = {
       world,
       clock,
@@ -181,6 +184,7 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
     archive.take();
     const left: RunRecords = {
       ...records,
+      produced,
       seed,
       epochs: archive.epochs().map(({ token }) => token),
       epochsMs: archive.epochs().map(({ atMs }) => atMs),

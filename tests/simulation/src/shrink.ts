@@ -32,6 +32,7 @@ export function* smallerPlans(plan: Plan): Generator<Plan> {
   for (const [index, client] of plan.clients.entries())
     for (const steps of smallerLists(client.steps))
       yield { ...plan, clients: plan.clients.map((each, at) => (at === index ? { ...client, steps } : each)) };
+  for (const says of smallerLists(plan.says ?? [])) yield { ...plan, says };
   if (plan.faults.some((name) => !plan.strikes.some(({ fault }) => fault === name)))
     yield withStrikes(plan, plan.strikes);
   for (const field of ['workers', 'gateways', 'partitions'] as const)

@@ -39,6 +39,7 @@ import { ClientMessages } from './client-messages.ts';
 import { DeadLetters } from './dead-letter.ts';
 import { DedupeWindow } from './dedupe-window.ts';
 import { ServerMessages } from './server-messages.ts';
+import { ProducedMessages } from './produced-messages.ts';
 import { LostRanges } from './lost-ranges.ts';
 import { SessionLife } from './session-life.ts';
 import { SessionRecords } from './session-records.ts';
@@ -67,6 +68,7 @@ export class Tenure {
   readonly #client: ClientMessages;
   readonly #server: ServerMessages;
   readonly #upkeep: SessionUpkeep;
+  readonly #produced: ProducedMessages;
   readonly #stop = new AbortController();
   readonly #waiters = new Set<() => void>();
   /** Its sessions, for those who take them over and end them. */
@@ -146,6 +148,7 @@ export class Tenure {
     this.#calls = calls;
     this.#client = client;
     this.#server = server;
+    this.#produced = new ProducedMessages(parts, life, this.#dedupe);
     this.#upkeep = new SessionUpkeep({ parts, life, records, server });
     watch.listener = (event, verdict) => {
       this.#onEvent(event, verdict);
@@ -206,6 +209,11 @@ export class Tenure {
     if (body.type === 'sessionEnd') {
       const isKnown = phase.kind === 'takeover' && this.#parts.watch.since().endedSessions().has(key);
       if (!isPast && !isKnown) void this.life.end(key, endReason(record));
+      return;
+    }
+    if (body.type === 'produced') {
+      const fault = this.#produced.take(inbound, body, phase);
+      if (fault !== null && !isPast) this.#toDeadLetters(record, fault);
       return;
     }
     const classified = classifyText(decodeText(record.value ?? new Uint8Array(0)));

@@ -42,6 +42,14 @@ export class Settler {
   }
 
   /**
+   * What the record of a producer at `at` of `inbound` says, on the standalone stream: one record, so that it is said and
+   * marked as said at once. `false`: it is larger than a record may be, and was not written.
+   */
+  produced(key: string, json: string, at: Offset): boolean {
+    return this.#message(STANDALONE, key, json, { answers: at });
+  }
+
+  /**
    * A notification or server request on the stream of a call. `false`: it is larger than a record may be, and was not written.
    * @param among requests of the client to any of which it may belong.
    */
