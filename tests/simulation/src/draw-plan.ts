@@ -59,7 +59,8 @@ export function makePlan(seed: number, options: PlanOptions = {}): Plan {
       options.overrides?.clients ??
       habits.map((each, index) => ({ ...each, steps: drawSteps(each, createChance(seed, `steps ${index}`)) })),
     strikes: drawStrikes(drawnPlan, createChance(seed, 'strikes')),
-    says: options.overrides?.says ?? drawSays(createChance(seed, 'producer')),
+    // Where the faults are chosen, as for mutants, a seed stays what it was.
+    says: options.overrides?.says ?? (options.faults === undefined ? drawSays(createChance(seed, 'producer')) : []),
   };
 }
 
