@@ -27,15 +27,18 @@ const naive: ConnectClient = async (url, reports) => {
   };
 };
 
+/** Nothing hangs that is waited for so long, on a busy machine as well. */
+const PATIENT_MS = 15_000;
+
 async function verdictsOf(connect: ConnectClient, options: ClientCheckOptions): Promise<Record<string, string>> {
-  const { runs } = await runClientCheck(connect, { dialects: ['throughline'], ...options });
+  const { runs } = await runClientCheck(connect, { dialects: ['throughline'], boundMs: PATIENT_MS, ...options });
   return Object.fromEntries(runs.map(({ fault, verdict }) => [fault, verdict]));
 }
 
 describe('a check of a client', () => {
   it('[LIAR-CHECK] shows where a client that takes whatever comes is fooled, and where it is not', async () => {
     const faults = ['crlf', 'gap-in-ids', 'epoch-changed', 'repeated-boundary', 'status-409', 'post-404'] as const;
-    const report = await runClientCheck(naive, { faults, dialects: ['throughline', 'opaque'] });
+    const report = await runClientCheck(naive, { faults, dialects: ['throughline', 'opaque'], boundMs: PATIENT_MS });
     expect(formatClientCheck(report)).toBe(
       [
         '| fault | throughline | opaque |',
@@ -145,12 +148,12 @@ describe('a check of a client', () => {
         },
       };
     };
-    const options = { stream: 'standalone', boundMs: 1500 } as const;
-    const faults = ['bom', 'replay-from-zero', 'status-404', 'post-404', 'answer-on-wrong-stream'] as const;
-    expect(await verdictsOf(listener, { ...options, faults })).toEqual({
+    const stream = 'standalone';
+    expect(await verdictsOf(listener, { stream, faults: ['bom', 'replay-from-zero'] })).toEqual({
       bom: 'exact',
       'replay-from-zero': 'fooled',
-      'status-404': 'hangs',
     });
+    const faults = ['status-404', 'post-404', 'answer-on-wrong-stream'] as const;
+    expect(await verdictsOf(listener, { stream, faults, boundMs: 1500 })).toEqual({ 'status-404': 'hangs' });
   });
 });
