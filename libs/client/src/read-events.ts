@@ -42,9 +42,12 @@ export async function readEvents(
     for (;;) {
       const chunk = await nextChunk(reader, silenceMs(), signal);
       if (chunk === null) return 'ended';
-      feed(decode(decoder, chunk));
-      for (const item of take()) {
-        if (signal.aborted || !(await onItem(item))) return 'stopped';
+      // Line by line: what came before a line that is no UTF-8 is handed over first.
+      for (const line of linesOf(chunk)) {
+        feed(decode(decoder, line));
+        for (const item of take()) {
+          if (signal.aborted || !(await onItem(item))) return 'stopped';
+        }
       }
     }
   } catch (error) {
@@ -71,6 +74,18 @@ export async function readText(body: ReadableStream<Uint8Array> | null, options:
   } finally {
     reader.cancel().catch(() => undefined);
   }
+}
+
+const LINE_FEED = 0x0a;
+
+/** Each with its end, and what is left. */
+function* linesOf(chunk: Uint8Array): Generator<Uint8Array> {
+  let from = 0;
+  for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, from)) {
+    yield chunk.subarray(from, end + 1);
+    from = end + 1;
+  }
+  if (from < chunk.length) yield chunk.subarray(from);
 }
 
 /** `null`: the end. */
