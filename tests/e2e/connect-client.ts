@@ -136,7 +136,7 @@ function textOf(result: unknown): string {
 /** Ends the bridge as the system does when there is no memory left. */
 export async function killBridge(client: ConnectedClient): Promise<void> {
   process.kill(client.pid, 'SIGKILL');
-  await waitUntil('the client to see it', client.isClosed);
+  await waitUntil('the client to see it', client.isClosed, TIMEOUT_MS);
 }
 
 export function readPlace(file: string): { readonly sessionId: string } | null {

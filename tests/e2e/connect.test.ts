@@ -7,7 +7,7 @@ import { FileCheckpointStore } from '@throughline/client/node';
 import { startFaultyServer } from '@throughline/client/testing';
 import { makeScratchFolder, startBalancer, startCluster, waitUntil, within } from '@throughline/testkit/processes';
 import type { Balancer, Cluster } from '@throughline/testkit/processes';
-import { afterAll, beforeAll, describe, expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, vi } from 'vitest';
 import { COMMAND, commandLine, connectThrough, killBridge, readPlace } from './connect-client.ts';
 import type { ConnectedClient, ConnectThrough } from './connect-client.ts';
 import { SERVER_V2 } from './fixtures/paths.ts';
@@ -15,25 +15,38 @@ import { it, makeLog } from './log-under-test.ts';
 import { CLIENT_LINES } from './official-client.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
+// Each test starts processes: a loaded machine takes its time for them.
+vi.setConfig({ testTimeout: 240_000 });
+const LONG_MS = 60_000;
+
+/** The end of a session is waited for only as long as a client waits for its server to end. */
+const TOO_BUSY = /^throughline connect: the server did not take the end of the session in time.*\n/;
+
 const STEPS = 30;
 const EXPECTED = Array.from({ length: STEPS }, (_, step) => step + 1);
 
+const resources = new AsyncDisposableStack();
 let cluster: Cluster;
 let balancer: Balancer;
+/** The gateway that gets what comes in; `null`: any. */
+let chosen: number | null = null;
 
 beforeAll(async () => {
-  cluster = await startCluster({
-    log: makeLog,
-    workers: 1,
-    gatewayArgs: ['--retry', '60ms'],
-    workerArgs: ['--module', SERVER_V2],
-  });
-  balancer = await startBalancer(() => cluster.gateways.filter((gateway) => gateway.isRunning()));
+  cluster = resources.use(
+    await startCluster({
+      log: makeLog,
+      workers: 1,
+      gatewayArgs: ['--retry', '60ms'],
+      workerArgs: ['--module', SERVER_V2],
+    }),
+  );
+  balancer = resources.use(
+    await startBalancer(() =>
+      cluster.gateways.filter((gateway, place) => gateway.isRunning() && (chosen ?? place) === place),
+    ),
+  );
 }, 120_000);
-afterAll(async () => {
-  await balancer[Symbol.asyncDispose]();
-  await cluster[Symbol.asyncDispose]();
-}, 60_000);
+afterAll(() => resources.disposeAsync(), 60_000);
 
 interface Setting {
   readonly through: ConnectThrough;
@@ -85,22 +98,22 @@ describe.each(CLIENT_LINES)('client %s behind throughline connect', (line) => {
     expect(await client.callTool('ask', { question: 'how many?' })).toContain('forty-two');
     expect(await client.callTool('sample', { prompt: 'say' })).toContain('sampled');
     await client.callTool('notify', { text: 'heard' });
-    await waitUntil('the log message', () => client.logged.includes('heard'));
+    await waitUntil('the log message', () => client.logged.includes('heard'), LONG_MS);
     const cancel = new AbortController();
     const cancelled = client.callTool('countdown', { from: 1000, intervalMs: 20 }, cancel.signal);
-    await waitUntil('its first step', () => client.steps.length > 6);
+    await waitUntil('its first step', () => client.steps.length > 6, LONG_MS);
     cancel.abort();
-    await expect(within('the cancelled call', cancelled)).rejects.toThrow();
+    await expect(within('the cancelled call', cancelled, LONG_MS)).rejects.toThrow();
     const steps = client.steps.length;
     expect(await client.callTool('echo', { text: 'after' })).toBe('after');
     await pause(200);
     expect(client.steps.length - steps).toBeLessThanOrEqual(2);
-    const place = await waitUntil('the place', () => readPlace(placeFile));
+    const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
     await client.close();
-    expect(client.stderr()).toBe('');
+    expect(client.stderr().replace(TOO_BUSY, '')).toBe('');
     // The client has said goodbye.
     expect(existsSync(placeFile)).toBe(false);
-    expect(await statusOf(place.sessionId)).toBe(404);
+    await waitUntil('the end of its session', async () => (await statusOf(place.sessionId)) === 404, LONG_MS);
   });
 
   it('[CONNECT-KILLS] a call goes on when the gateway that serves it is killed: each step once, in order', async () => {
@@ -108,16 +121,19 @@ describe.each(CLIENT_LINES)('client %s behind throughline connect', (line) => {
     const { through } = makeSetting(balancer.url);
     await using client = await connectThrough(line, through);
     showStderr(client);
-    for (let round = 0; round < 2; round++) {
-      const from = client.steps.length;
-      const call = client.callTool('countdown', { from: STEPS, intervalMs: 40 });
-      await waitUntil('the first steps', () => client.steps.length >= from + 3);
-      await cluster.gateways[round % 2]!.kill();
-      expect(await within('the call', call, 60_000)).toBe(`done ${STEPS}`);
-      expect(client.steps.slice(from)).toEqual(EXPECTED);
-      await cluster.startGateway(round % 2);
-    }
-  }, 120_000);
+    const place = line === 'v1' ? 0 : 1;
+    onTestFinished(() => {
+      chosen = null;
+    });
+    chosen = place;
+    const call = client.callTool('countdown', { from: STEPS, intervalMs: 40 });
+    await waitUntil('the first steps', () => client.steps.length >= 3, LONG_MS);
+    await cluster.gateways[place]!.kill();
+    chosen = null;
+    expect(await within('the call', call, LONG_MS)).toBe(`done ${STEPS}`);
+    expect(client.steps).toEqual(EXPECTED);
+    await cluster.startGateway(place);
+  });
 
   it('[CONNECT-RESTART] a bridge that is killed leaves its place, and the next one goes on there: what was said meanwhile is heard once', async () => {
     showLogsOnFailure(cluster);
@@ -125,69 +141,71 @@ describe.each(CLIENT_LINES)('client %s behind throughline connect', (line) => {
     const before = await connectThrough(line, through);
     showStderr(before);
     await before.callTool('notify', { text: 'before' });
-    await waitUntil('the message', () => before.logged.includes('before'));
-    const place = await waitUntil('the place', () => readPlace(placeFile));
-    await before.callTool('notify_later', { text: 'meanwhile', ms: 400 });
-    const call = before.callTool('countdown', { from: 20, intervalMs: 30 }).catch((error: unknown) => error);
-    await waitUntil('its first steps', () => before.steps.length > 2);
+    await waitUntil('the message', () => before.logged.includes('before'), LONG_MS);
+    const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
+    await before.callTool('notify_later', { text: 'meanwhile', ms: 3000 });
+    const call = before.callTool('countdown', { from: 60, intervalMs: 50 }).catch((error: unknown) => error);
+    await waitUntil('its first steps', () => before.steps.length > 2, LONG_MS);
     await killBridge(before);
     expect(await call).toBeInstanceOf(Error);
 
     await using after = await connectThrough(line, through);
     showStderr(after);
     expect(await after.callTool('echo', { text: 'hello' })).toBe('hello');
-    await waitUntil('what was said meanwhile', () => after.logged.includes('meanwhile'));
+    await waitUntil('what was said meanwhile', () => after.logged.includes('meanwhile'), LONG_MS);
     expect(after.logged).toEqual(['meanwhile']);
     expect(readPlace(placeFile)?.sessionId).toBe(place.sessionId);
     expect(after.stderr()).toContain('goes on in the session of the process before');
-    await waitUntil('the end of the former call', () =>
-      after.stderr().includes('a call that a former process made (tools/call) has ended with a result'),
+    await waitUntil(
+      'the end of the former call',
+      () => after.stderr().includes('a call that a former process made (tools/call) has ended with a result'),
+      LONG_MS,
     );
     expect(after.steps).toEqual([]);
-  }, 90_000);
+  });
 });
 
 it('[CONNECT-OTHER] another client in the same place gets a session of its own, and the former one is ended', async () => {
   showLogsOnFailure(cluster);
   const { through, placeFile } = makeSetting(balancer.url);
   const before = await connectThrough('v2', through);
-  const place = await waitUntil('the place', () => readPlace(placeFile));
+  const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   await killBridge(before);
   await using after = await connectThrough('v2', { ...through, clientName: 'another' });
   showStderr(after);
   expect(await after.callTool('echo', { text: 'hello' })).toBe('hello');
   expect(readPlace(placeFile)?.sessionId).not.toBe(place.sessionId);
-  await waitUntil('the end of the former', async () => (await statusOf(place.sessionId)) === 404);
+  await waitUntil('the end of the former', async () => (await statusOf(place.sessionId)) === 404, LONG_MS);
   expect(after.stderr()).toContain('the client is another one than before');
-}, 60_000);
+});
 
 it('[CONNECT-OTHER] --fresh ends the session that was left behind', async () => {
   const { through, placeFile } = makeSetting(balancer.url);
   const before = await connectThrough('v1', through);
-  const place = await waitUntil('the place', () => readPlace(placeFile));
+  const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   await killBridge(before);
   await using after = await connectThrough('v1', { ...through, args: [...through.args, '--fresh'] });
   expect(await after.callTool('echo', { text: 'hello' })).toBe('hello');
   expect(readPlace(placeFile)?.sessionId).not.toBe(place.sessionId);
   expect(await statusOf(place.sessionId)).toBe(404);
-}, 60_000);
+});
 
 it('[CONNECT-GONE] a session that has ended meanwhile is not gone on with: the client is told what the server says now', async () => {
   const { through, placeFile } = makeSetting(balancer.url);
   const before = await connectThrough('v1', through);
-  const place = await waitUntil('the place', () => readPlace(placeFile));
+  const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   await killBridge(before);
   await fetch(cluster.urls()[0]!, { method: 'DELETE', headers: { 'Mcp-Session-Id': place.sessionId } });
   await using after = await connectThrough('v1', through);
   expect(await after.callTool('echo', { text: 'hello' })).toBe('hello');
   expect(after.listChanges()).toBe(0);
   expect(after.stderr()).toBe('');
-}, 60_000);
+});
 
 it('[CONNECT-CLOSE] --on-close keep leaves the session to the next process, and so does SIGTERM, which ends with code 0', async () => {
   const { through, placeFile } = makeSetting(balancer.url, ['--on-close', 'keep']);
   const before = await connectThrough('v1', through);
-  const place = await waitUntil('the place', () => readPlace(placeFile));
+  const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   await before.close();
   const ending = makeSetting(balancer.url);
   const stopped = spawn(COMMAND, commandLine(balancer.url, [...ending.through.args]), {
@@ -197,7 +215,7 @@ it('[CONNECT-CLOSE] --on-close keep leaves the session to the next process, and 
     `${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } })}\n`,
   );
   await once(stopped.stdout, 'data');
-  await waitUntil('its place', () => readPlace(ending.placeFile));
+  await waitUntil('its place', () => readPlace(ending.placeFile), LONG_MS);
   stopped.kill('SIGTERM');
   expect(await once(stopped, 'exit')).toEqual([0, null]);
   expect(await statusOf(readPlace(ending.placeFile)?.sessionId ?? '')).toBe(200);
@@ -206,28 +224,28 @@ it('[CONNECT-CLOSE] --on-close keep leaves the session to the next process, and 
   await using after = await connectThrough('v1', through);
   expect(await after.callTool('echo', { text: 'hello' })).toBe('hello');
   expect(readPlace(placeFile)?.sessionId).toBe(place.sessionId);
-}, 60_000);
+});
 
 it('[CONNECT-ALONE] a second client in the same place gets a session of its own, and says so', async () => {
   const { through, placeFile } = makeSetting(balancer.url);
   await using first = await connectThrough('v1', through);
-  const place = await waitUntil('the place', () => readPlace(placeFile));
+  const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   const second = await connectThrough('v1', through);
   expect(await second.callTool('echo', { text: 'two' })).toBe('two');
   expect(second.stderr()).toContain('give each client a --place of its own');
   await second.close();
   expect(await first.callTool('echo', { text: 'one' })).toBe('one');
   expect(readPlace(placeFile)?.sessionId).toBe(place.sessionId);
-}, 60_000);
+});
 
 it('[CONNECT-REINIT] a session that is lost is begun anew: the call fails and says that it may have run, lists are told as changed, the next call works', async () => {
   showLogsOnFailure(cluster);
   const { through, placeFile } = makeSetting(balancer.url);
   await using client = await connectThrough('v2', through);
   showStderr(client);
-  const place = await waitUntil('the place', () => readPlace(placeFile));
+  const place = await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   const call = client.callTool('countdown', { from: 500, intervalMs: 20 });
-  await waitUntil('its first steps', () => client.steps.length > 2);
+  await waitUntil('its first steps', () => client.steps.length > 2, LONG_MS);
   await fetch(cluster.urls()[0]!, { method: 'DELETE', headers: { 'Mcp-Session-Id': place.sessionId } });
   const error = await within(
     'the call',
@@ -239,11 +257,11 @@ it('[CONNECT-REINIT] a session that is lost is begun anew: the call fails and sa
   );
   expect(error).not.toBeNull();
   expect(await within('the next call', client.callTool('echo', { text: 'again' }), 60_000)).toBe('again');
-  await waitUntil('the changed list', () => client.listChanges() > 0);
+  await waitUntil('the changed list', () => client.listChanges() > 0, LONG_MS);
   expect(client.stderr()).toContain('the session is over');
   expect(client.stderr()).toContain('a new session was begun');
   expect(readPlace(placeFile)?.sessionId).not.toBe(place.sessionId);
-}, 90_000);
+});
 
 it('[CONNECT-REFUSES] a stream with a gap is refused out loud: nothing after the gap reaches the client, and the call says that it may have run', async () => {
   await using server = await startFaultyServer({ fault: 'gap-continuous-ids' });
@@ -251,7 +269,7 @@ it('[CONNECT-REFUSES] a stream with a gap is refused out loud: nothing after the
   await using client = await connectThrough('v2', through);
   showStderr(client);
   const call = client.callTool('count', { to: 10 });
-  await expect(within('the call', call)).rejects.toMatchObject({
+  await expect(within('the call', call, LONG_MS)).rejects.toMatchObject({
     data: { type: 'ResumptionRejected', mayHaveRun: true },
   });
   expect(client.stderr()).toMatch(
@@ -259,7 +277,7 @@ it('[CONNECT-REFUSES] a stream with a gap is refused out loud: nothing after the
   );
   expect(client.logged.length).toBeLessThan(10);
   expect(await client.callTool('echo', { text: 'again' })).toContain('again');
-}, 60_000);
+});
 
 it.each<[code: number, what: string, url: string, more: string[], stderr: string]>([
   [
@@ -295,10 +313,10 @@ it.each<[code: number, what: string, url: string, more: string[], stderr: string
 it('[CONNECT-EXIT] code 0 when stdin is closed at once, and when nothing was ever asked the place of another process stays', async () => {
   const { through, placeFile } = makeSetting(balancer.url);
   const before = await connectThrough('v1', through);
-  await waitUntil('the place', () => readPlace(placeFile));
+  await waitUntil('the place', () => readPlace(placeFile), LONG_MS);
   await killBridge(before);
   const child = spawn(COMMAND, commandLine(balancer.url, through.args), { stdio: ['pipe', 'pipe', 'inherit'] });
   child.stdin.end();
   expect(await once(child, 'exit')).toEqual([0, null]);
   expect(readPlace(placeFile)).not.toBeNull();
-}, 60_000);
+});
