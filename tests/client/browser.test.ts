@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { waitUntil } from '@throughline/testkit/processes';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Got } from './client-rig.ts';
+import type { Got } from './got.ts';
 import { note, result } from './client-rig.ts';
 import { ScriptedServer } from './scripted-server.ts';
 

@@ -3,30 +3,8 @@ import { ResumableTransport } from '@throughline/client';
 import type { LostSession, ResumableTransportOptions, RestoredSession, UnprovenNotice } from '@throughline/client';
 import { waitUntil } from '@throughline/testkit/processes';
 import { onTestFinished } from 'vitest';
+import type { Got, Params } from './got.ts';
 import { ScriptedServer } from './scripted-server.ts';
-
-/** As far as the tests look into it. */
-export interface Params {
-  readonly data?: unknown;
-  readonly uri?: string;
-  readonly level?: string;
-  readonly requestId?: string | number;
-  readonly progressToken?: string | number;
-  readonly clientInfo?: { readonly name: string };
-  readonly _meta?: { readonly progressToken?: string | number };
-}
-
-export interface Got {
-  readonly id?: string | number;
-  readonly method?: string;
-  readonly params?: Params;
-  readonly result?: { readonly action?: string };
-  readonly error?: {
-    readonly code: number;
-    readonly message: string;
-    readonly data: { readonly code?: string; readonly mayHaveRun?: boolean };
-  };
-}
 
 export interface HeardError extends Error {
   readonly code?: string;

@@ -1,6 +1,6 @@
 /** A server that says exactly what a test tells it to, as a `fetch`; it answers `initialize` by itself. */
 import { waitUntil } from '@throughline/testkit/processes';
-import type { Got } from './client-rig.ts';
+import type { Got } from './got.ts';
 
 export interface Asked {
   readonly method: string;

@@ -4,7 +4,7 @@ import { OPTION_NAMES, optionRow } from './option-table.ts';
 import type { OptionName, OptionUser, Role } from './option-table.ts';
 
 export type CommandName =
-  Role | OperationName | 'config check' | 'config print' | 'secret new' | 'secret hash' | 'help';
+  Role | OperationName | 'connect' | 'config check' | 'config print' | 'secret new' | 'secret hash' | 'help';
 
 export interface CommandRow {
   /** What stands behind the name. */
@@ -65,6 +65,23 @@ export const COMMANDS: { readonly [C in CommandName]: CommandRow } = {
     meaning: 'only the MCP servers; any number of them on one log',
     ...ofRole('worker'),
     examples: [`throughline worker ${KAFKA} --module ./my-server.js`],
+  },
+  connect: {
+    words: '<url>',
+    meaning: 'the command of a stdio client: passes its messages to a server over HTTP, and keeps its place there',
+    user: null,
+    options: [],
+    examples: [
+      'throughline connect https://mcp.example.com/mcp --place my-editor --token-file ~/.config/mcp-token',
+      'throughline connect https://mcp.example.com/mcp --header "X-Tenant: acme"',
+    ],
+    exits: [
+      ['0', 'the client closed stdin, or SIGINT or SIGTERM stopped it'],
+      ['1', 'the client does not read any more, or an unexpected failure; stderr says which'],
+      ['2', 'the command line, or a file that it names, is wrong; nothing was sent'],
+      ['3', 'no session could be begun: the server was out of reach, or refused it; stderr says why'],
+      ['130, 143', 'a second signal ended it at once'],
+    ],
   },
   'topics apply': {
     meaning: 'creates the topics of a Kafka log, and sets what is not as it should be; takes nothing away',

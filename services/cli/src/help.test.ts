@@ -33,7 +33,7 @@ describe('renderHelp', () => {
   it('[CLI-REFERENCE] the general help names every command, and no option of one', () => {
     const help = renderHelp('1.2.3');
     for (const command of COMMAND_NAMES)
-      expect(help).toMatch(new RegExp(`^  ${command}( <id>| \\[command\\])? {2,}\\S`, 'm'));
+      expect(help).toMatch(new RegExp(`^  ${command}( <id>| <url>| \\[command\\])? {2,}\\S`, 'm'));
     expect(help).toContain('throughline 1.2.3');
     expect(
       help.match(/--\w[\w-]*/g)?.filter((flag) => !/^--(stdio|module|listen|config|help|version|payload)$/.test(flag)),

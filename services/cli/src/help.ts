@@ -1,7 +1,7 @@
 /** `throughline --help`, and what `throughline help <command>` and `throughline <command> --help` say of one. Made from tables. */
 import { COMMAND_NAMES, COMMANDS, commandsOfGroup, isCommandName } from './command-table.ts';
 import type { CommandName } from './command-table.ts';
-import { commandOption, COMMAND_OPTION_NAMES } from './operate/operations.ts';
+import { commandOption, optionsOf } from './command-options.ts';
 import { CONFIG_FILE_OPTION, environmentName, OPTION_GROUPS, optionRow } from './option-table.ts';
 import type { OptionName, OptionRow } from './option-table.ts';
 import { formatFlag, namesOfGroup } from './option-text.ts';
@@ -19,9 +19,8 @@ export function renderHelp(version: string, of: string | null = null): string {
 /** `throughline inspect <id> [options]`. */
 export function usageOf(name: CommandName): string {
   const { words, user } = COMMANDS[name];
-  return ['throughline', name, ...(words === undefined ? [] : [words]), ...(user === null ? [] : ['[options]'])].join(
-    ' ',
-  );
+  const hasOptions = user !== null || optionsOf(name).length > 0;
+  return ['throughline', name, ...(words === undefined ? [] : [words]), ...(hasOptions ? ['[options]'] : [])].join(' ');
 }
 
 function renderGeneral(version: string): string {
@@ -60,7 +59,7 @@ function renderGroup(names: readonly CommandName[]): string {
 function renderCommand(name: CommandName): string {
   const { meaning, user, options, examples, exits } = COMMANDS[name];
   const lines = [`Usage: ${usageOf(name)}`, '', ...wrap(`${meaning.charAt(0).toUpperCase()}${meaning.slice(1)}.`, '')];
-  const own = COMMAND_OPTION_NAMES.filter((option) => commandOption(option).commands.some((each) => each === name));
+  const own = optionsOf(name);
   if (own.length > 0) {
     lines.push('', 'Options of this command');
     for (const option of own) {

@@ -49,7 +49,8 @@ const afterOutput = async (code: number): Promise<number> => {
   return code === 0 ? 1 : code;
 };
 
-let isRole = false;
+/** Its purpose is what it does, not what it prints last: nobody need have read that before it ends. */
+let isService = false;
 
 const onSignals = (onSignal: (signal: NodeJS.Signals) => void): (() => void) => {
   process.on('SIGINT', onSignal).on('SIGTERM', onSignal);
@@ -77,8 +78,19 @@ run({
       isInteractive: process.stdin.isTTY && process.stderr.isTTY,
     });
   },
+  async connect(request) {
+    isService = true;
+    const { connect } = await import('./connect/connect.ts');
+    return await connect(request, {
+      input: process.stdin,
+      output: process.stdout,
+      err,
+      onSignals,
+      exit: (code) => process.exit(code),
+    });
+  },
   async runRole(role, settings) {
-    isRole = true;
+    isService = true;
     // Loaded when needed: help and configuration commands answer without the weight of the servers.
     const [{ runRole }, { realParts }] = await Promise.all([import('./run-role.ts'), import('./real-parts.ts')]);
     return await runRole(role, settings, realParts, {
@@ -90,7 +102,7 @@ run({
   },
 }).then(
   // Not by itself: a server's module may have left timers or sockets behind.
-  async (code) => process.exit(isRole ? code : await afterOutput(code)),
+  async (code) => process.exit(isService ? code : await afterOutput(code)),
   (error: unknown) => {
     err(`throughline: unexpected failure: ${errorStack(error)}\n`);
     process.exit(1);

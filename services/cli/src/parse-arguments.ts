@@ -3,8 +3,12 @@ import { COMMAND_NAMES, commandsOfGroup, isCommandName } from './command-table.t
 import type { CommandName } from './command-table.ts';
 import type { Fault } from './faults.ts';
 import { didYouMean } from './nearest-name.ts';
-import { commandOption, COMMAND_OPTION_NAMES, isCommandOption, isOperationName } from './operate/operations.ts';
-import type { CommandOptionName, Operation, OperationName } from './operate/operations.ts';
+import { commandOption, COMMAND_OPTION_NAMES, isCommandOption } from './command-options.ts';
+import type { CommandOptionName } from './command-options.ts';
+import type { ConnectLine } from './connect/connect-request.ts';
+import { parseConnect } from './connect/parse-connect.ts';
+import { isOperationName } from './operate/operations.ts';
+import type { Operation, OperationName } from './operate/operations.ts';
 import { parseOperation } from './operate/parse-operation.ts';
 import { CONFIG_FILE_OPTION, isOptionName, OPTION_NAMES, optionRow } from './option-table.ts';
 import type { OptionName, OptionUser, Role } from './option-table.ts';
@@ -17,6 +21,7 @@ export type Command =
   | { readonly name: 'version' }
   | { readonly name: 'run'; readonly role: Role }
   | { readonly name: 'operate'; readonly operation: Operation }
+  | { readonly name: 'connect'; readonly line: ConnectLine }
   | { readonly name: 'config-check' }
   | { readonly name: 'config-print' }
   | { readonly name: 'secret-new' }
@@ -32,7 +37,7 @@ export interface Arguments {
 }
 
 /** Those that take no words and no options of their own. */
-const PLAIN: { readonly [C in Exclude<CommandName, OperationName | 'help'>]: Command } = {
+const PLAIN: { readonly [C in Exclude<CommandName, OperationName | 'connect' | 'help'>]: Command } = {
   serve: { name: 'run', role: 'serve' },
   gateway: { name: 'run', role: 'gateway' },
   worker: { name: 'run', role: 'worker' },
@@ -105,8 +110,10 @@ export function parseArguments(argv: readonly string[]): Arguments {
       if (inline === undefined) index++;
       if (isOptionName(name)) set(name, value);
       else if (isCommandOption(name)) {
-        if (commandOptions.has(name)) faults.push({ where: `--${name}`, problem: 'is given twice.' });
-        commandOptions.set(name, value);
+        const before = commandOptions.get(name);
+        if (before !== undefined && commandOption(name).isList !== true)
+          faults.push({ where: `--${name}`, problem: 'is given twice.' });
+        commandOptions.set(name, before === undefined ? value : `${before}\n${value}`);
       } else if (configFile !== undefined) faults.push({ where: '--config', problem: 'is given twice.' });
       else configFile = value;
     }
@@ -164,6 +171,12 @@ function findCommand(
   if (asked !== null && isOperationName(asked)) {
     const operation = parseOperation(asked, more, commandOptions, faults);
     return operation === undefined ? { name: 'faulty' } : { name: 'operate', operation };
+  }
+  if (asked === 'connect') {
+    for (const option of options.keys())
+      faults.push({ where: `--${option}`, problem: 'is no option of connect; leave it out.' });
+    const line = parseConnect(more, commandOptions, faults);
+    return line === undefined || faults.length > 0 ? { name: 'faulty' } : { name: 'connect', line };
   }
   for (const option of commandOptions.keys())
     faults.push({ where: `--${option}`, problem: `is an option of ${commandOption(option).commands.join(', ')}.` });

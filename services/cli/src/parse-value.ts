@@ -117,7 +117,7 @@ function parseKafka(text: string): Parsed<LogLocation> {
   return ok({ kind: 'kafka', brokers });
 }
 
-function parseDuration(text: string): Parsed<number> {
+export function parseDuration(text: string): Parsed<number> {
   const match = /^(\d{1,12}(?:\.\d{1,3})?)(ms|s|m|h|d)$/.exec(text);
   const [, amount, unit] = match ?? [];
   const factor = MS.get(unit ?? '');

@@ -2,6 +2,8 @@
 import { hashToken, makeSecret } from './auth-tokens.ts';
 import { ConfigError } from './faults.ts';
 import { COMMANDS } from './command-table.ts';
+import { completeConnect } from './connect/complete-connect.ts';
+import type { ConnectRequest } from './connect/connect-request.ts';
 import { renderHelp } from './help.ts';
 import { loadSettings } from './load-settings.ts';
 import { parseArguments } from './parse-arguments.ts';
@@ -25,6 +27,8 @@ export interface Invocation {
   runRole(role: Role, settings: Settings): Promise<number>;
   /** Runs an operator's command to its end; resolves with the exit code. */
   operate(operation: Operation, settings: Settings): Promise<number>;
+  /** Serves a stdio client until it goes; resolves with the exit code. */
+  connect(request: ConnectRequest): Promise<number>;
 }
 
 /** 0: done. 1: something outside the configuration failed. 2: the command line or the configuration is wrong. */
@@ -56,6 +60,10 @@ export async function run(invocation: Invocation): Promise<number> {
       case 'config-print':
         invocation.out(printSettings(loadSettings({ ...invocation, arguments: given }, 'serve')));
         return 0;
+      case 'connect':
+        if (given.configFile !== undefined)
+          throw new ConfigError([{ where: '--config', problem: 'is no option of connect; leave it out.' }]);
+        return await invocation.connect(completeConnect(command.line, invocation));
       case 'operate':
         return await invocation.operate(
           command.operation,

@@ -3,9 +3,10 @@ import { hasOnePartition, parseOffset, TOPICS } from '@throughline/protocol';
 import type { SessionId } from '@throughline/protocol';
 import type { Fault } from '../faults.ts';
 import { decodeId } from './decode-id.ts';
-import type { CommandOptionName, Inspected, Operation, OperationName } from './operations.ts';
+import { refuseForeign } from '../command-options.ts';
+import type { CommandOptionName } from '../command-options.ts';
+import type { Inspected, Operation, OperationName } from './operations.ts';
 import type { TailRequest } from './tail.ts';
-import { commandOption } from './operations.ts';
 
 /** Undefined: faults say why not. `words` are those behind the command's name. */
 export function parseOperation(
@@ -15,11 +16,7 @@ export function parseOperation(
   faults: Fault[],
 ): Operation | undefined {
   const before = faults.length;
-  for (const option of options.keys()) {
-    const { commands } = commandOption(option);
-    if (!commands.includes(name))
-      faults.push({ where: `--${option}`, problem: `is an option of ${commands.join(', ')}, not of ${name}.` });
-  }
+  refuseForeign(name, options, faults);
   for (const extra of words.slice(WORDS[name] ?? 0)) faults.push({ where: extra, problem: 'is one word too many.' });
   const operation = build(name, words, options, faults);
   return faults.length === before ? operation : undefined;

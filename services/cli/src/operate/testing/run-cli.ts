@@ -53,6 +53,7 @@ export async function runCli(line: string | readonly string[], options: CliOptio
           return () => options.signal?.removeEventListener('abort', stop);
         },
       }),
+    connect: () => Promise.reject(new Error('no bridge here')),
     runRole: () => Promise.reject(new Error('no roles here')),
   });
   return { code, stdout, stderr };

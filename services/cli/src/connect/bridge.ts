@@ -1,0 +1,254 @@
+/**
+ * Between a client on stdio and a session over HTTP: each message goes through as it is, in order. Knows neither files nor
+ * processes. SPEC: CONNECT-THROUGH, CONNECT-STDIN, CONNECT-BOUNDED, CONNECT-START, CONNECT-CLOSE.
+ */
+import type { WireMessage } from '@throughline/client';
+import { classifyText, errorResponse } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, JsonRpcResponse } from '@throughline/protocol';
+import { settlesWithin } from './deadline.ts';
+import type { LineWriter } from './line-writer.ts';
+import { readLines } from './read-lines.ts';
+
+/** What the bridge uses of a `ResumableTransport`. */
+export interface BridgeTransport {
+  onmessage?: ((message: WireMessage) => void) | undefined;
+  start(): Promise<void>;
+  send(message: WireMessage): Promise<void>;
+  terminateSession(): Promise<void>;
+  setSupportedProtocolVersions(versions: string[]): void;
+}
+
+export interface BridgeOptions {
+  readonly transport: BridgeTransport;
+  readonly input: AsyncIterable<Uint8Array>;
+  readonly writer: Pick<LineWriter, 'write' | 'lost'>;
+  /** Until `initialize` is answered. */
+  readonly startWithinMs: number;
+  /** For answers that are due when the input ends. */
+  readonly lingerMs: number;
+  /** Somebody wants it to end. */
+  readonly signal: AbortSignal;
+  /** A line for the person who looks after it. */
+  tell(text: string): void;
+  /** `initialize` is answered with a result: by a session that was kept, or by a new one. */
+  onSession?(result: Readonly<Record<string, unknown>>): void;
+}
+
+export type BridgeEnd =
+  /** The client closed stdin. */
+  | { readonly kind: 'closed' }
+  /** Nobody reads stdout any more. */
+  | { readonly kind: 'output-lost' }
+  | { readonly kind: 'stopped' }
+  /** There is no session, and why was told to the client. */
+  | { readonly kind: 'no-session'; readonly why: string };
+
+/** Bytes of a message of the client. What a server takes is mostly less. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+/** Messages of the client that are read ahead, so that the end of its input is seen while the server is out of reach. */
+const MAX_QUEUED = 256;
+const MAX_QUEUED_CHARS = 16 * 1024 * 1024;
+/** Calls of the client that may be open at once; more are answered with an error. */
+const MAX_CALLS = 1000;
+
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+const SERVER_ERROR = -32000;
+
+/** Runs until one of its ends has come. Never rejects. The transport is left open. */
+export async function runBridge(options: BridgeOptions): Promise<BridgeEnd> {
+  const bridge = new Bridge(options);
+  await options.transport.start();
+  return await bridge.run();
+}
+
+class Bridge {
+  readonly #options: BridgeOptions;
+  readonly #noSession = Promise.withResolvers<BridgeEnd>();
+  /** By their ids as JSON. */
+  readonly #calls = new Set<string>();
+  #onIdle: () => void = () => undefined;
+  /** The `initialize` that is not answered. */
+  #initialize: { readonly key: string; readonly answered: () => void } | null = null;
+  #hasInitialized = false;
+  #tail = Promise.resolve();
+  #queued = 0;
+  #queuedChars = 0;
+
+  constructor(options: BridgeOptions) {
+    this.#options = options;
+    // The transport waits for what a handler returns: a slow reader slows the streams down, and nothing piles up.
+    options.transport.onmessage = (message) => this.#deliver(message);
+  }
+
+  async run(): Promise<BridgeEnd> {
+    const { signal, writer, lingerMs } = this.#options;
+    const stopped = new Promise<BridgeEnd>((resolve) => {
+      const stop = (): void => {
+        resolve({ kind: 'stopped' });
+      };
+      if (signal.aborted) stop();
+      signal.addEventListener('abort', stop, { once: true });
+    });
+    const lost = writer.lost.then((): BridgeEnd => ({ kind: 'output-lost' }));
+    const read = this.#read().then(async (): Promise<BridgeEnd> => {
+      await settlesWithin(this.#finished(), lingerMs);
+      return this.#initialize === null
+        ? { kind: 'closed' }
+        : { kind: 'no-session', why: 'the client left before the server answered initialize' };
+    });
+    return await Promise.race([stopped, lost, this.#noSession.promise, read]);
+  }
+
+  async #read(): Promise<void> {
+    try {
+      for await (const line of readLines(this.#options.input, MAX_LINE_BYTES)) {
+        if (line.kind === 'too-long') await this.#queue(null);
+        else if (line.text.trim() !== '') await this.#queue(line.text);
+      }
+    } catch (error) {
+      this.#options.tell(`stdin cannot be read any more: ${error instanceof Error ? error.message : String(error)}`);
+    }
+  }
+
+  /** Resolves when there is room for another one. `null`: one that was too long to keep. */
+  async #queue(text: string | null): Promise<void> {
+    const chars = text?.length ?? 0;
+    this.#queued++;
+    this.#queuedChars += chars;
+    this.#tail = this.#tail.then(async () => {
+      await (text === null ? this.#refuse(null, INVALID_REQUEST, TOO_LONG) : this.#take(text));
+      this.#queued--;
+      this.#queuedChars -= chars;
+    });
+    if (this.#queued >= MAX_QUEUED || this.#queuedChars >= MAX_QUEUED_CHARS) await this.#tail;
+  }
+
+  /** One message of the client. Never rejects. */
+  async #take(text: string): Promise<void> {
+    const classified = classifyText(text);
+    if ('fault' in classified) {
+      const { id, isJson } = idOf(text);
+      await this.#refuse(id, isJson ? INVALID_REQUEST : PARSE_ERROR, `Not sent: ${classified.fault}`);
+      return;
+    }
+    const { kind, message } = classified;
+    try {
+      if (kind === 'request' && message.method === 'initialize') await this.#begin(message);
+      else if (kind === 'request') await this.#call(message);
+      else {
+        if (kind === 'notification' && message.method === 'notifications/cancelled')
+          this.#settled(message.params?.['requestId'] as JsonRpcId);
+        await this.#options.transport.send(message);
+      }
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error);
+      const what = kind === 'response' ? 'an answer to the server' : `${message.method} of the client`;
+      this.#options.tell(`${what} was not taken: ${why}`);
+      // No call hangs.
+      if (kind === 'request') await this.#deliver(failure(message.id, why));
+    }
+  }
+
+  async #call(message: JsonRpcRequest): Promise<void> {
+    if (this.#calls.size >= MAX_CALLS) {
+      await this.#refuse(message.id, SERVER_ERROR, `Not sent: ${MAX_CALLS} calls are open`, { mayHaveRun: false });
+      return;
+    }
+    this.#calls.add(keyOf(message.id));
+    await this.#options.transport.send(message);
+  }
+
+  /** Nothing else is sent before there is a session. */
+  async #begin(message: JsonRpcRequest): Promise<void> {
+    const { transport, startWithinMs, tell } = this.#options;
+    if (this.#hasInitialized)
+      await transport.terminateSession().catch((error: unknown) => {
+        tell(`the former session could not be ended: ${error instanceof Error ? error.message : String(error)}`);
+      });
+    this.#hasInitialized = true;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#initialize = { key: keyOf(message.id), answered: resolve };
+    const sent = transport.send(message);
+    if (await settlesWithin(Promise.all([sent, promise]), startWithinMs)) {
+      await sent;
+      return;
+    }
+    const why = `the server did not answer initialize within ${startWithinMs / 1000} s`;
+    await this.#deliver(failure(message.id, why));
+  }
+
+  async #deliver(message: WireMessage): Promise<void> {
+    const isAnswer = message.method === undefined && message.id !== undefined && message.id !== null;
+    const key = isAnswer ? keyOf(message.id as JsonRpcId) : null;
+    const begun = key !== null && key === this.#initialize?.key ? this.#initialize : null;
+    if (begun !== null) {
+      this.#initialize = null;
+      this.#begun(message as JsonRpcMessage);
+    }
+    await this.#options.writer.write(JSON.stringify(message));
+    if (begun !== null) {
+      begun.answered();
+      const why = refusalOf(message);
+      if (why !== null) this.#noSession.resolve({ kind: 'no-session', why });
+    } else if (key !== null) this.#settled(message.id as JsonRpcId);
+  }
+
+  #begun(message: JsonRpcMessage): void {
+    if (!('result' in message)) return;
+    const result = message.result as Readonly<Record<string, unknown>>;
+    // A server that is replaced while the client is there must go on speaking what the client speaks.
+    const version = result['protocolVersion'];
+    if (typeof version === 'string') this.#options.transport.setSupportedProtocolVersions([version]);
+    this.#options.onSession?.(result);
+  }
+
+  #settled(id: JsonRpcId): void {
+    this.#calls.delete(keyOf(id));
+    if (this.#calls.size === 0) this.#onIdle();
+  }
+
+  /** Everything read was taken, and every call answered. */
+  async #finished(): Promise<void> {
+    await this.#tail;
+    if (this.#calls.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onIdle = resolve;
+    });
+  }
+
+  async #refuse(id: JsonRpcId | null, code: number, message: string, data: object = {}): Promise<void> {
+    this.#options.tell(message);
+    await this.#options.writer.write(JSON.stringify(errorResponse(id, { code, message, data: { ...data } })));
+  }
+}
+
+const TOO_LONG = `Not sent: a message of more than ${MAX_LINE_BYTES / 1024 / 1024} MiB`;
+
+function failure(id: JsonRpcId, message: string): JsonRpcResponse {
+  return errorResponse(id, { code: SERVER_ERROR, message, data: { type: 'TransportError', mayHaveRun: false } });
+}
+
+function keyOf(id: JsonRpcId): string {
+  return JSON.stringify(id);
+}
+
+function idOf(text: string): { readonly id: JsonRpcId | null; readonly isJson: boolean } {
+  try {
+    const { id } = (JSON.parse(text) ?? {}) as { readonly id?: unknown };
+    return { id: typeof id === 'string' || Number.isSafeInteger(id) ? (id as JsonRpcId) : null, isJson: true };
+  } catch {
+    return { id: null, isJson: false };
+  }
+}
+
+/** Why there is no session; `null`: there is one, or the server itself answered so, and the client may ask otherwise. */
+function refusalOf({ error }: WireMessage): string | null {
+  const { message, data } = (error ?? {}) as {
+    readonly message?: unknown;
+    readonly data?: { readonly type?: unknown; readonly status?: unknown };
+  };
+  const isOurs = data?.type === 'TransportError' || data?.type === 'ResumptionRejected';
+  const isRefused = typeof data?.status === 'number' && data.status !== 400;
+  return error !== undefined && (isOurs || isRefused) ? String(message) : null;
+}

@@ -1,0 +1,194 @@
+/** `throughline connect <url>` as a process: the place, the transport and the bridge, from their start to an exit code. */
+import os from 'node:os';
+import process from 'node:process';
+import type { Writable } from 'node:stream';
+import { ResumableTransport } from '@throughline/client';
+import type { CheckpointStore, ResumableTransportOptions } from '@throughline/client';
+import { FileCheckpointStore, readKeptSession } from '@throughline/client/node';
+import type { KeptSession } from '@throughline/client/node';
+import { runBridge } from './bridge.ts';
+import type { BridgeEnd } from './bridge.ts';
+import type { ConnectRequest } from './connect-request.ts';
+import { openCredentials } from './credentials.ts';
+import type { Credentials } from './credentials.ts';
+import { settlesWithin } from './deadline.ts';
+import { describeError, describeLost, describeOrphan, describeRestored, describeUnproven } from './describe-trouble.ts';
+import { holdPlace } from './hold-place.ts';
+import type { HeldPlace } from './hold-place.ts';
+import { LineWriter } from './line-writer.ts';
+import { stateFolder } from './state-folder.ts';
+import { makeTeller } from './teller.ts';
+
+export interface ConnectProcess {
+  readonly input: AsyncIterable<Uint8Array>;
+  readonly output: Writable;
+  err(text: string): void;
+  onSignals(onSignal: (signal: NodeJS.Signals) => void): () => void;
+  exit(code: number): void;
+}
+
+/** Exit codes. SPEC: CONNECT-EXIT. */
+const DONE = 0;
+const OUTPUT_LOST = 1;
+const WRONG = 2;
+const NO_SESSION = 3;
+
+/** Clients kill what has not ended two seconds after they closed its stdin. */
+const END_MS = 800;
+const CLOSE_MS = 2000;
+/** To learn whether a session that was left behind is still there. */
+const PROBE_MS = 5000;
+
+/** Resolves with the exit code. */
+export async function connect(request: ConnectRequest, self: ConnectProcess): Promise<number> {
+  const tell = makeTeller(self.err, () => performance.now());
+  const stop = new AbortController();
+  const unlisten = self.onSignals((signal) => {
+    // Whoever asks twice does not want to wait.
+    if (stop.signal.aborted) self.exit(signal === 'SIGINT' ? 130 : 143);
+    stop.abort();
+  });
+  let credentials: Credentials;
+  try {
+    credentials = openCredentials({ ...request, tell });
+  } catch (error) {
+    tell((error as Error).message);
+    return WRONG;
+  }
+  const place = await openPlace(request, tell);
+  try {
+    return await serve(request, self, { tell, credentials, place, signal: stop.signal });
+  } finally {
+    await place?.held.release();
+    unlisten();
+  }
+}
+
+interface Place {
+  readonly store: CheckpointStore;
+  readonly key: string;
+  readonly held: HeldPlace;
+}
+
+/** `null`: the session of this process is not kept, which was told. */
+async function openPlace(request: ConnectRequest, tell: (text: string) => void): Promise<Place | null> {
+  const home = { environment: process.env, platform: process.platform, homeFolder: os.homedir() };
+  const folder = request.stateFolder ?? stateFolder(home);
+  const store = new FileCheckpointStore(folder);
+  const key = `${request.url.href}\n${request.place}`;
+  try {
+    const held = await holdPlace(store.fileOf(key));
+    if (held !== null) return { store, key, held };
+    tell(
+      'another process serves this place now, so this session is one of its own and ends with this process; give each client a --place of its own',
+    );
+  } catch (error) {
+    tell(`the place cannot be kept in ${folder} (${(error as Error).message}); name another folder by --state-folder`);
+  }
+  return null;
+}
+
+interface Serving {
+  readonly tell: (text: string) => void;
+  readonly credentials: Credentials;
+  readonly place: Place | null;
+  readonly signal: AbortSignal;
+}
+
+async function serve(request: ConnectRequest, self: ConnectProcess, serving: Serving): Promise<number> {
+  const { tell, credentials, place, signal } = serving;
+  let told: Readonly<Record<string, unknown>> | null = null;
+  const options: ResumableTransportOptions = {
+    headers: credentials.headers,
+    onUnauthorized: credentials.onUnauthorized,
+    policy: request.policy,
+    giveUpMs: request.giveUpMs,
+    ...(place === null ? {} : { store: place.store, storeKey: place.key }),
+    onSessionLost: (lost) => {
+      tell(describeLost(lost));
+    },
+    onSessionRestored: (restored) => {
+      for (const line of describeRestored(restored, told)) tell(line);
+    },
+    onUnproven: (notice) => {
+      tell(describeUnproven(notice));
+    },
+    onOrphanAnswer: (answer) => {
+      tell(describeOrphan(answer));
+    },
+  };
+  const kept = place === null ? null : await takeKept(request, options, place, signal);
+  const transport = new ResumableTransport(request.url, options);
+  transport.onerror = (error) => {
+    tell(describeError(error));
+  };
+  const end = await runBridge({
+    transport,
+    input: self.input,
+    writer: new LineWriter(self.output),
+    startWithinMs: request.startWithinMs,
+    lingerMs: request.lingerMs,
+    signal,
+    tell,
+    onSession(result) {
+      told = result;
+      if (kept === null) return;
+      if (kept.sessionId === transport.sessionId) tell('goes on in the session of the process before');
+      else {
+        tell('the client is another one than before: its session is a new one, and the former is ended');
+        void kept.end(signal);
+      }
+    },
+  });
+  return await finish(end, request, { tell, transport, place, hasBegun: told !== null });
+}
+
+/** The session that a former process left, if it can be gone on with. */
+async function takeKept(
+  request: ConnectRequest,
+  options: ResumableTransportOptions,
+  { store, key }: Place,
+  signal: AbortSignal,
+): Promise<KeptSession | null> {
+  const soon = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
+  // A store that fails is told by the transport.
+  const kept = await readKeptSession(request.url, options).catch(() => null);
+  if (kept === null) return null;
+  if (request.isFresh) await kept.end(soon);
+  else if ((await kept.probe(soon)) !== 'gone') return kept;
+  await store.remove(key);
+  return null;
+}
+
+interface Finishing {
+  readonly tell: (text: string) => void;
+  readonly transport: ResumableTransport;
+  readonly place: Place | null;
+  /** There was a session. */
+  readonly hasBegun: boolean;
+}
+
+async function finish(
+  end: BridgeEnd,
+  request: ConnectRequest,
+  { tell, transport, place, hasBegun }: Finishing,
+): Promise<number> {
+  const isGoodbye = end.kind === 'closed' || end.kind === 'output-lost';
+  const isOver = hasBegun && (place === null || (isGoodbye && request.onClose === 'end'));
+  if (isOver && !(await settlesWithin(transport.terminateSession(), END_MS)))
+    tell('the server did not take the end of the session in time; it ends there by itself');
+  await settlesWithin(transport.close(), CLOSE_MS);
+  // Also if the server was out of reach: the client has said goodbye, and the next one is not to go on in it.
+  if (isOver && place !== null) await place.store.remove(place.key);
+  switch (end.kind) {
+    case 'closed':
+    case 'stopped':
+      return DONE;
+    case 'output-lost':
+      tell('the client does not read any more');
+      return OUTPUT_LOST;
+    case 'no-session':
+      tell(`there is no session: ${end.why}`);
+      return NO_SESSION;
+  }
+}
