@@ -3,7 +3,7 @@ import { ResumableTransport } from '@throughline/client';
 import type { LostSession, ResumableTransportOptions, RestoredSession, UnprovenNotice } from '@throughline/client';
 import { waitUntil } from '@throughline/testkit/processes';
 import { onTestFinished } from 'vitest';
-import type { Got, Params } from './got.ts';
+import type { Got } from './got.ts';
 import { ScriptedServer } from './scripted-server.ts';
 
 export interface HeardError extends Error {

@@ -87,7 +87,7 @@ export async function connectThrough(
     client.setRequestHandler(ElicitRequestSchema, () => ({ ...ELICITED }));
     client.setNotificationHandler(LoggingMessageNotificationSchema, ({ params }) => void logged.push(params.data));
     client.setNotificationHandler(ToolListChangedNotificationSchema, () => void changes++);
-    await client.connect(transport as StdioV1, { timeout: TIMEOUT_MS });
+    await client.connect(transport, { timeout: TIMEOUT_MS });
     tap();
     return {
       ...common,
@@ -112,7 +112,7 @@ export async function connectThrough(
   client.setRequestHandler('elicitation/create', () => ({ ...ELICITED }));
   client.setNotificationHandler('notifications/message', ({ params }) => void logged.push(params.data));
   client.setNotificationHandler('notifications/tools/list_changed', () => void changes++);
-  await client.connect(transport as StdioV2, { timeout: TIMEOUT_MS });
+  await client.connect(transport, { timeout: TIMEOUT_MS });
   tap();
   return {
     ...common,

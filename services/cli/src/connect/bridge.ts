@@ -11,7 +11,8 @@ import { readLines } from './read-lines.ts';
 
 /** What the bridge uses of a `ResumableTransport`. */
 export interface BridgeTransport {
-  onmessage?: ((message: WireMessage) => void) | undefined;
+  /** What it returns is waited for. */
+  onmessage?: ((message: WireMessage) => unknown) | undefined;
   start(): Promise<void>;
   send(message: WireMessage): Promise<void>;
   terminateSession(): Promise<void>;
@@ -167,8 +168,11 @@ class Bridge {
         tell(`the former session could not be ended: ${error instanceof Error ? error.message : String(error)}`);
       });
     this.#hasInitialized = true;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#initialize = { key: keyOf(message.id), answered: resolve };
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const answered = (): void => {
+      resolve(undefined);
+    };
+    this.#initialize = { key: keyOf(message.id), answered };
     const sent = transport.send(message);
     if (await settlesWithin(Promise.all([sent, promise]), startWithinMs)) {
       await sent;
@@ -180,7 +184,7 @@ class Bridge {
 
   async #deliver(message: WireMessage): Promise<void> {
     const isAnswer = message.method === undefined && message.id !== undefined && message.id !== null;
-    const key = isAnswer ? keyOf(message.id as JsonRpcId) : null;
+    const key = isAnswer ? keyOf(message.id) : null;
     const begun = key !== null && key === this.#initialize?.key ? this.#initialize : null;
     if (begun !== null) {
       this.#initialize = null;
