@@ -121,7 +121,7 @@ describe('a compacted topic that is not what was read of it', () => {
     await view.close();
   });
 
-  it('[LOG-VIEW-AGAIN] one whose topic was made anew, as a read says, begins anew, also when what came after was applied before', async () => {
+  it('[LOG-VIEW-LOST] that the topic was made anew, told by a read, is proof, also when what came after was applied before', async () => {
     const { clock, log, rig, keys, named, view } = await createRig();
     let wake = (): void => undefined;
     rig.asleep = new Promise((resolve) => (wake = resolve));
@@ -136,7 +136,7 @@ describe('a compacted topic that is not what was read of it', () => {
     await clock.advance(2000);
     await view.sync();
     expect(keys.slice(4)).toEqual(['q', 'r', 's', 't']);
-    expect(named()).toEqual(['again', 'rebuilt']);
+    expect(named()).toEqual(['lost', 'rebuilt']);
     await view.close();
   });
 

@@ -15,7 +15,7 @@ import type { Log, PartitionRef } from './port.ts';
 /**
  * `doubt`: the log ends before what was applied, or holds another record there; the view is not complete until that is clear. `holds`: it is clear, and
  * nothing was lost. `lost`: the log was made anew, or lost its end; the view begins anew. `again`: it begins anew because
- * it was told to, or the topic was made anew, whether it has noticed before or not. `rebuilt`: after either, all that the log held is applied.
+ * it was told to. `rebuilt`: after either, all that the log held is applied.
  */
 export type ViewFinding = 'doubt' | 'holds' | 'lost' | 'again' | 'rebuilt';
 
@@ -27,7 +27,8 @@ export interface ViewOptions {
   apply(key: string, record: LogRecord): void;
   /**
    * Called once a change. Must not throw.
-   * @param readMs when the newest read began of which nothing is in doubt, on the monotonic clock.
+   * @param readMs when the newest read began of which nothing is in doubt, on the monotonic clock; of a topic that a read
+   *   says was made anew, ten seconds before that.
    */
   onFinding(finding: ViewFinding, readMs: number): void;
   /** Called when a read fails and is tried again. */
@@ -60,6 +61,8 @@ interface Waiter {
 const RETRY_MS = 250;
 /** A process that slept this long beyond its wait does not know what became of the log meanwhile. */
 const SLEPT_MS = 5000;
+/** That a topic was made anew is seen so long after it was at the latest, by a process that does not stand still. */
+const SEEN_ANEW_MS = 10_000;
 
 /** Starts to follow. The first {@link View.sync} makes it complete. */
 export function openView(options: ViewOptions): View {
@@ -77,6 +80,7 @@ export function openView(options: ViewOptions): View {
   let isUnsure = false;
   let isInDoubt = false;
   let isToReread = false;
+  let isAnew = false;
   let dueMs = Number.POSITIVE_INFINITY;
   let rebuildUntil: Offset | null = null;
   let hasEnded = false;
@@ -90,9 +94,9 @@ export function openView(options: ViewOptions): View {
       }
     }
   };
-  const beginAnew = (why: 'lost' | 'again', end: Offset): void => {
-    options.onFinding(why, readMs);
-    isToReread = false;
+  const beginAnew = (why: 'lost' | 'again', end: Offset, sinceMs = readMs): void => {
+    options.onFinding(why, sinceMs);
+    isToReread = isAnew = false;
     position = 0;
     anchor = null;
     rebuildUntil = end;
@@ -110,9 +114,10 @@ export function openView(options: ViewOptions): View {
       beginAnew('lost', continuity.end);
       // What they waited for is gone; what is there instead is what can be waited for.
       for (const waiter of waiters) waiter.until = Math.min(waiter.until, continuity.end);
-    } else if (isToReread) {
+    } else if (isAnew || isToReread) {
       const { end } = await abortable(log.bounds(of), signal);
-      beginAnew('again', end);
+      if (isAnew) beginAnew('lost', end, readMs - SEEN_ANEW_MS);
+      else beginAnew('again', end);
     } else if (isInDoubt) options.onFinding('holds', readMs);
     isInDoubt = false;
     isUnsure = false;
@@ -132,7 +137,7 @@ export function openView(options: ViewOptions): View {
     // What failed or moved was tried again within the read: it is no less a reason to look.
     if (anchor !== null && batch.source !== source) isUnsure = true;
     source = batch.source;
-    if (anchor !== null && (batch.madeAnew ?? 0) > (madeAnew ?? 0)) isUnsure = isToReread = true;
+    if (anchor !== null && (batch.madeAnew ?? 0) > (madeAnew ?? 0)) isUnsure = isAnew = true;
     madeAnew = batch.madeAnew;
     // Doubted meanwhile: whatever was read may belong to another history.
     if (isUnsure) return;

@@ -69,7 +69,8 @@ export class HistoryGuard {
     const epoch = options.meta.epoch();
     if (epoch === null) throw new TypeError('the guard needs an epoch in force');
     this.#epoch = epoch;
-    this.#epochSinceMs = options.clock.monoMs();
+    // What this process has read is of this epoch, or was read before anything was served.
+    this.#epochSinceMs = Number.NEGATIVE_INFINITY;
     this.#stopFindings = options.meta.onFinding((finding) => {
       this.noteView(META, finding, this.#epochSinceMs);
     });

@@ -16,13 +16,17 @@ export function mayReplace(owner: OwnerState | null, self: string, isAlive: (wor
   return owner === null || owner.released || owner.worker === self || !isAlive(owner.worker);
 }
 
-/** The offset of this worker's claim, once it is in force; `null` when `signal` fires first. Errors: `CLOSED`; others are waited out. */
+/**
+ * The offset of this worker's claim, once it is in force; `null` when `signal` fires first. Errors: `CLOSED`; others are waited out.
+ * @param onAppend told of each append of a claim: it may still be on its way when `signal` fires.
+ */
 export async function claimPartition(
   context: WorkerContext,
   watch: EventsWatch,
   partition: Partition,
   epoch: string,
   signal: AbortSignal,
+  onAppend: (appending: Promise<unknown>) => void = () => undefined,
 ): Promise<Offset | null> {
   const { log, guard, clock, worker, config, logger, metrics } = context;
   const ref = { topic: 'events', partition } as const;
@@ -40,7 +44,7 @@ export async function claimPartition(
       const predecessor = owner === null ? NO_PREDECESSOR : String(owner.claim);
       const record = makeRecord(EVENT_TYPE.claimed, null, JSON.stringify({ claims }), { predecessor, worker, epoch });
       const appending = ackWithin(clock, config.appendTimeoutMs, guard.append(ref, [record]));
-      // A claim that comes into force after that is released, or its worker is gone.
+      onAppend(appending);
       const appended = await abortable(appending, signal);
       const [claim = -1] = appended.offsets;
       if (!(await watch.reached(claim + 1, signal))) return null;

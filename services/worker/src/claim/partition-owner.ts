@@ -2,7 +2,7 @@
  * One assigned partition on this worker: claims it, serves it, and claims again after a loss, until it is revoked; then
  * it leaves in order: finishes, checkpoints, releases. SPEC: WRK-CLAIM, WRK-LEAVE.
  */
-import { deadline, errorStack, errorText, hasLogCode, sleep } from '@throughline/log';
+import { abortable, deadline, errorStack, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Offset, Partition } from '@throughline/protocol';
 import { SessionDirectory } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -15,6 +15,8 @@ import type { Progress } from './lag-commits.ts';
 import { takeOver } from './take-over.ts';
 
 const RETRY_MS = 250;
+/** Within this a claim of which the log did not say what became of it has come into it, or never does. */
+const LATE_CLAIM_MS = 5000;
 /** For the last checkpoint and the release, after what ran has finished. */
 export const CLOSE_DEADLINE_MS = 5000;
 
@@ -40,6 +42,8 @@ export class PartitionOwner {
   #tenure: Tenure | null = null;
   /** A claim of this worker may be in force and not released. */
   #mayHold = false;
+  /** Whether it is known what became of the newest claim, once its append has ended. Never rejects. */
+  #claiming = Promise.resolve(true);
   #drainMs = 0;
 
   constructor(options: PartitionOwnerOptions) {
@@ -122,7 +126,9 @@ export class PartitionOwner {
     try {
       if (watch === null) return;
       this.#mayHold = true;
-      const claim = await claimPartition(context, watch, partition, epoch, over.signal);
+      const claim = await claimPartition(context, watch, partition, epoch, over.signal, (appending) => {
+        this.#claiming = appending.then(() => true, isRefused);
+      });
       if (claim !== null) await this.#hold({ watch, claim, epoch, over });
     } finally {
       stopEnds();
@@ -258,6 +264,9 @@ export class PartitionOwner {
     this.#abandoned.signal.addEventListener('abort', end, { once: true });
     const watch = new EventsWatch(context, partition, context.meta.epoch() ?? '');
     try {
+      // A claim that is still on its way comes into force when nobody here wants it any more, and would keep out all others.
+      const isKnown = await abortable(this.#claiming, over.signal).catch(() => false);
+      if (!isKnown) await sleep(context.clock, LATE_CLAIM_MS, over.signal);
       this.#mayHold = !(await releaseClaims(context, watch, partition, over.signal));
     } finally {
       stopEpoch();
@@ -303,6 +312,11 @@ function firesFirst(wanted: AbortSignal, other: AbortSignal): Promise<boolean> {
 }
 
 /** Waits for `work`, but no longer than until `signal` fires; what it rejects with after that is nobody's. */
+/** What is refused is not in the log; of any other failure nobody knows. */
+function isRefused(error: unknown): boolean {
+  return hasLogCode(error, 'APPEND_REFUSED');
+}
+
 async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   work.catch(() => undefined);
   let onAbort = (): void => undefined;
