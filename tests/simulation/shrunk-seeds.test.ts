@@ -111,3 +111,67 @@ it('[SIM-ENDS] [WRK-MISSED] a worker from whom retention took the claim of its s
   };
   expect((await runPlan(plan)).findings).toEqual([]);
 });
+
+it('[SIM-ENDS] [WRK-LATE-CLAIM] a claim that comes into force when its maker has left the partition is released', async () => {
+  const plan: Plan = {
+    seed: 13106,
+    partitions: 2,
+    gateways: 2,
+    workers: 2,
+    activeMs: 8901.43318567425,
+    faultEveryMs: 374.48872968088835,
+    latency: { logMs: 40, networkMs: 30 },
+    instanceFailure: 0,
+    isProbed: false,
+    gateway: { cacheBytes: 4194304, catchUpReaders: 16, keepAliveMs: 200, refreshMs: 2000, drainMs: 0 },
+    worker: { checkpointMs: 20, drainMs: 3000, maxRunning: 2, maxRunningPerSession: 32, unloadAfterMs: 300000 },
+    faults: ['crash-at-append', 'two-owners', 'append-refused'],
+    clients: [
+      {
+        version: '2025-11-25',
+        servers: ['kept', 'fleeting'],
+        paceMs: 174.71813989104703,
+        maxParallel: 5,
+        postAgain: 1,
+        cancel: 0,
+        deleteSession: 0,
+        oddResume: 0.3,
+        forge: 0,
+        slowRead: 0.1,
+        tools: {
+          echo: 3,
+          countdown: 4,
+          effect: 3,
+          lookup: 2,
+          upsert: 2,
+          ask: 1,
+          interview: 1.5,
+          wander: 0.4,
+          shout: 1,
+          poll: 1,
+          fail: 0.3,
+          list: 0.6,
+          ping: 0.3,
+        },
+        steps: [
+          { atMs: 184, draw: 2, do: 'call', tools: ['upsert'], isCancelled: false },
+          { atMs: 452, draw: 3, do: 'call', tools: ['upsert'], isCancelled: false },
+          { atMs: 3327, draw: 20, do: 'call', tools: ['lookup'], isCancelled: false },
+          { atMs: 3489, draw: 21, do: 'call', tools: ['echo'], isCancelled: false },
+          { atMs: 3524, draw: 22, do: 'call', tools: ['ask'], isCancelled: false },
+          { atMs: 7588, draw: 44, do: 'call', tools: ['echo'], isCancelled: false },
+          { atMs: 7756, draw: 45, do: 'call', tools: ['upsert'], isCancelled: false },
+          { atMs: 8070, draw: 46, do: 'call', tools: ['lookup'], isCancelled: false },
+          { atMs: 8358, draw: 47, do: 'call', tools: ['echo'], isCancelled: false },
+          { atMs: 8520, draw: 48, do: 'call', tools: ['countdown'], isCancelled: false },
+        ],
+      },
+    ],
+    strikes: [
+      { atMs: 1212, fault: 'append-refused', draw: 3 },
+      { atMs: 7274, fault: 'crash-at-append', draw: 18 },
+      { atMs: 7574, fault: 'two-owners', draw: 19 },
+    ],
+  };
+  expect((await runPlan(plan)).findings).toEqual([]);
+});

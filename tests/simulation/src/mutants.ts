@@ -316,6 +316,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'late-claims-are-forgotten',
+    breaks: 'a worker that leaves does not wait for the claim that it has on its way',
+    test: 'tests/simulation/shrunk-seeds.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/claim/partition-owner.ts',
+        from: 'this.#claiming = appending.then(() => true, isRefused);',
+        to: 'void [appending, isRefused];',
+      },
+    ],
+  },
+  {
     name: 'breaks-are-not-proved',
     breaks: 'an ack below what was acknowledged before is taken as it is',
     faults: ['truncated-events', 'recreated-events'],
