@@ -102,7 +102,7 @@ export class ClaimHistory {
   isPassedBy({ body }: EventRecord, start: Offset): boolean {
     const inForce = this.#claims.at(-1);
     if (body.type !== 'claimed' || body.epoch !== this.#epoch || inForce === undefined) return false;
-    return inForce < start && body.predecessor !== null && body.predecessor < inForce;
+    return inForce < start && (body.predecessor === null || body.predecessor < inForce);
   }
 
   /** Forgets claims that no record at or after `start` needs: all before the one in force at `start`. */

@@ -107,6 +107,19 @@ describe('partition reader', () => {
     }
   });
 
+  it('[TAIL-CLAIM-EVICTED] nor does the first claim of all', async () => {
+    const rig = createRig();
+    await rig.append(claimed('a', EPOCH, null), message(0));
+    const { seen } = start(rig);
+    await rig.time.settle();
+    rig.log.controls.evictBefore(EVENTS, 1);
+    await rig.append(message(null));
+    await rig.time.settle();
+    await rig.append(claimed('b', EPOCH, null), message(3));
+    await rig.time.settle();
+    expect(seen.slice(-2)).toEqual(['3 claimed accepted', '4 message accepted']);
+  });
+
   it('[TAIL-CLAIM-EVICTED] as long as the claim is held, it does', async () => {
     const rig = createRig();
     await rig.append(claimed('a', EPOCH, null), message(0), claimed('b', EPOCH, 0), message(2));

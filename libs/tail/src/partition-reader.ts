@@ -187,8 +187,9 @@ export class PartitionReader {
     const verdict = this.#claims.fold(event);
     if (verdict === 'accepted' || !this.#claims.isPassedBy(event, this.#bounds.start)) return verdict;
     const hint = this.#options.hint();
-    if (hint === null || event.body.type !== 'claimed' || hint.claims.at(-1) !== event.body.predecessor) return verdict;
-    this.#claims = new ClaimHistory(this.#options.epoch, hint.claims, hint.worker);
+    const newest = hint?.claims.at(-1) ?? null;
+    if (event.body.type !== 'claimed' || newest !== event.body.predecessor) return verdict;
+    this.#claims = new ClaimHistory(this.#options.epoch, hint?.claims, hint?.worker);
     return this.#claims.fold(event);
   }
 

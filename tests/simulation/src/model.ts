@@ -53,7 +53,8 @@ export function readPartition(archive: PartitionArchive, epoch: string): ModelPa
     if ('unreadable' in event) continue;
     const { body } = event;
     if (body.type === 'claimed') {
-      if (body.epoch === epoch && body.predecessor === inForce) {
+      const follows = body.predecessor === inForce || (inForce !== null && isPassed(archive, claims, inForce, event));
+      if (body.epoch === epoch && follows) {
         inForce = event.offset;
         claims.push(inForce);
       }
@@ -82,6 +83,20 @@ export function readPartition(archive: PartitionArchive, epoch: string): ModelPa
       .map((key) => key.slice(0, -'/end'.length)),
   );
   return { partition: archive.partition, sessions, requests, endedKeys, claims, releases };
+}
+
+/** The claim in force was evicted before `meta` told of it, and `event` claims from before it: TAIL-CLAIM-EVICTED. */
+function isPassed(
+  { evictions = [], toldMs }: PartitionArchive,
+  claims: readonly number[],
+  inForce: number,
+  { body, offset, record }: EventRecord,
+): boolean {
+  if (body.type !== 'claimed' || toldMs === undefined) return false;
+  const isEvicted = evictions.some(({ below, end }) => inForce < below && end <= offset);
+  const isTold = (toldMs.get(inForce) ?? Number.POSITIVE_INFINITY) <= record.timestampMs;
+  const { predecessor } = body;
+  return isEvicted && !isTold && (predecessor === null || (predecessor < inForce && claims.includes(predecessor)));
 }
 
 function isRequest(record: LogRecord): boolean {

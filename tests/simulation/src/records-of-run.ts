@@ -128,6 +128,10 @@ export interface PartitionArchive {
   /** The first offset of `inbound` that was held at the end. Default: 0. */
   readonly inboundHeldFrom?: number;
   readonly sessions: readonly LogRecord[];
+  /** What retention took of `events`: all below `below`, when the log ended at `end`. Default: nothing. */
+  readonly evictions?: readonly { readonly below: number; readonly end: number }[];
+  /** Claims by when `meta` first told of them. Default: each was told at once. */
+  readonly toldMs?: ReadonlyMap<number, number>;
 }
 
 export interface RunRecords {

@@ -2,7 +2,7 @@
 import type { Clock } from '@throughline/log';
 import { createMemoryStore } from '@throughline/log/memory';
 import type { MemoryStore } from '@throughline/log/memory';
-import { readEpochRecord } from '@throughline/protocol';
+import { decodeText, META_PREFIX, readCheckpointHint, readEpochRecord } from '@throughline/protocol';
 import type { LogRecord, Topic } from '@throughline/protocol';
 import { createVirtualTime } from '@throughline/testkit';
 import { createChance } from './chance.ts';
@@ -272,7 +272,18 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
   };
   // They may become more.
   const numbers = (): number[] => Array.from({ length: store.description.partitions }, (_, partition) => partition);
+  /** Of `events`, as of the newest look: what retention takes, it takes right after one. */
+  const bounds = new Map<number, { readonly start: number; readonly end: number }>();
+  const evictions = new Map<number, { readonly below: number; readonly end: number }[]>();
+  const noteEvictions = (partition: number): void => {
+    const { start, end } = store.partition({ topic: 'events', partition }).bounds();
+    const before = bounds.get(partition);
+    if (before !== undefined && start > before.start)
+      evictions.set(partition, [...(evictions.get(partition) ?? []), { below: start, end: before.end }]);
+    bounds.set(partition, { start, end });
+  };
   const take = (): void => {
+    for (const partition of numbers()) noteEvictions(partition);
     for (const partition of numbers())
       for (const topic of ['events', 'inbound', 'sessions'] as const) read(topic, partition);
     read('meta', 0);
@@ -297,6 +308,8 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
         inbound: read('inbound', partition),
         inboundHeldFrom: store.partition({ topic: 'inbound', partition }).bounds().start,
         sessions: read('sessions', partition),
+        evictions: evictions.get(partition) ?? [],
+        toldMs: toldClaims([...lostMeta.flat(), ...read('meta', 0)], partition),
       })),
     epochs() {
       const epochs: { token: string; atMs: number }[] = [];
@@ -318,4 +331,16 @@ function createArchive(store: MemoryStore, zeroMs: number): Archive {
 /** What a person types to see the run of a seed again. */
 export function replayCommand(seed: number): string {
   return `SEED=${seed} npx vitest run tests/simulation, or node --conditions=@throughline/source tests/simulation/replay.ts ${seed}`;
+}
+
+/** When a checkpoint hint first named each claim of a partition. */
+function toldClaims(meta: readonly LogRecord[], partition: number): ReadonlyMap<number, number> {
+  const told = new Map<number, number>();
+  for (const record of meta) {
+    const name = record.key === null ? '' : decodeText(record.key);
+    if (!name.startsWith(META_PREFIX.checkpoint) || !name.endsWith(`/${partition}`)) continue;
+    for (const claim of readCheckpointHint(record)?.claims ?? [])
+      if (!told.has(claim)) told.set(claim, record.timestampMs);
+  }
+  return told;
 }
