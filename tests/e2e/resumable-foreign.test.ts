@@ -37,8 +37,9 @@ describe.each(PAIRS)('client %s on the official server %s', (clientLine, serverL
     expect(await within('the call', call)).toBe(`done ${STEPS}`);
     expect(seen).toEqual(EXPECTED);
     // It names its session on a resume, and has neither epoch nor numbers nor a chain.
-    expect(unproven.length).toBeGreaterThan(0);
-    for (const { facts } of unproven) expect(facts).toEqual(expect.arrayContaining(['epoch', 'sequence', 'content']));
+    const ofEvents = unproven.filter(({ eventId }) => eventId !== null);
+    expect(ofEvents.length).toBeGreaterThan(0);
+    for (const { facts } of ofEvents) expect(facts).toEqual(expect.arrayContaining(['epoch', 'sequence', 'content']));
   });
 
   it('[CLIENT-FOREIGN] under strict a cut call fails at once and says that it may have run; the next one is served', async () => {
