@@ -18,7 +18,7 @@ export type {
 } from './port.ts';
 export { readRange } from './read-range.ts';
 export type { ReadRangeOptions } from './read-range.ts';
-export { ackWithin, settleWithin } from './settle-within.ts';
+export { ackWithin, settlesWithin, settleWithin } from './settle-within.ts';
 export { systemClock, systemRandom } from './system.ts';
 export { openView } from './view.ts';
 export type { View, ViewFinding, ViewOptions } from './view.ts';

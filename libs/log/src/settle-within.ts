@@ -24,3 +24,17 @@ export function ackWithin<T>(clock: Clock, ms: number, append: Promise<T>): Prom
   const late = (): Error => new LogError('APPEND_UNKNOWN', `no ack within ${Math.round(ms)} ms`);
   return settleWithin(clock, ms, append, late);
 }
+
+/** Whether `work` settled, either way, within `ms`. Never rejects; leaves no timer behind. */
+export function settlesWithin(clock: Clock, work: Promise<unknown>, ms: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = clock.setTimer(ms, () => {
+      resolve(false);
+    });
+    const settle = (): void => {
+      cancel();
+      resolve(true);
+    };
+    work.then(settle, settle);
+  });
+}

@@ -49,8 +49,17 @@ async function createRig() {
     rig.isDown = true;
     await clock.advance(1100);
   };
+  /** The topic is made anew, and grows beyond the view, while a read of it is held up. Returns the way to let it go. */
+  const regrowAsleep = async (): Promise<() => void> => {
+    let wake = (): void => undefined;
+    rig.asleep = new Promise((resolve) => (wake = resolve));
+    await clock.advance(1100);
+    log.controls.recreate('meta');
+    await log.append(META, [record('q'), record('r'), record('s'), record('t')]);
+    return wake;
+  };
   const named = (): ViewFinding[] => findings.map(([finding]) => finding);
-  return { clock, log, rig, keys, findings, named, view, fail };
+  return { clock, log, rig, keys, findings, named, view, fail, regrowAsleep };
 }
 
 async function isSettled(work: Promise<unknown>): Promise<boolean> {
@@ -106,12 +115,8 @@ describe('a compacted topic that is not what was read of it', () => {
   });
 
   it('[LOG-VIEW-LOST] a failure within a read, told by its source, is a reason to look as well', async () => {
-    const { clock, log, rig, keys, named, view } = await createRig();
-    let wake = (): void => undefined;
-    rig.asleep = new Promise((resolve) => (wake = resolve));
-    await clock.advance(1100);
-    log.controls.recreate('meta');
-    await log.append(META, [record('q'), record('r'), record('s'), record('t')]);
+    const { clock, rig, keys, named, view, regrowAsleep } = await createRig();
+    const wake = await regrowAsleep();
     rig.source = 'two';
     wake();
     await clock.advance(600);
@@ -122,12 +127,8 @@ describe('a compacted topic that is not what was read of it', () => {
   });
 
   it('[LOG-VIEW-LOST] that the topic was made anew, told by a read, is proof, also when what came after was applied before', async () => {
-    const { clock, log, rig, keys, named, view } = await createRig();
-    let wake = (): void => undefined;
-    rig.asleep = new Promise((resolve) => (wake = resolve));
-    await clock.advance(1100);
-    log.controls.recreate('meta');
-    await log.append(META, [record('q'), record('r'), record('s'), record('t')]);
+    const { clock, rig, keys, named, view, regrowAsleep } = await createRig();
+    const wake = await regrowAsleep();
     wake();
     // Nothing failed, and nothing else shows it: what stands at its position is taken for what comes next.
     await clock.advance(100);
@@ -165,12 +166,8 @@ describe('a compacted topic that is not what was read of it', () => {
   });
 
   it('[LOG-VIEW-LOST] a view that slept looks before it goes on', async () => {
-    const { clock, log, rig, keys, named, view } = await createRig();
-    let wake = (): void => undefined;
-    rig.asleep = new Promise((resolve) => (wake = resolve));
-    await clock.advance(1100);
-    log.controls.recreate('meta');
-    await log.append(META, [record('q'), record('r'), record('s'), record('t')]);
+    const { clock, keys, named, view, regrowAsleep } = await createRig();
+    const wake = await regrowAsleep();
     await clock.advance(7000);
     wake();
     await clock.advance(600);

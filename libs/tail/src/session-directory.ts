@@ -71,7 +71,7 @@ export class SessionDirectory {
           this.#apply(partition, key, record);
         },
         onFinding: (finding, readMs) => {
-          if (finding === 'lost' || finding === 'again') this.#forgetLiving(partition);
+          if (finding === 'lost') this.#forgetLiving(partition);
           options.onFinding?.(finding, partition, readMs);
         },
         onError: (error) => options.onError?.(error, of),

@@ -50,7 +50,7 @@ export function createGrowth(options: {
   let isStopped = false;
 
   // Not by the map's own question: what it knows of leaders must not look younger than it is.
-  const ask = async (): Promise<readonly Pick<TopicIdentity, 'name' | 'id' | 'partitions'>[]> => {
+  const ask = async (): Promise<readonly TopicIdentity[]> => {
     tellsIds ??=
       ((await map.callAny(apiVersionsCall(), ANSWER_MS)).highest.get(METADATA_WITH_IDS.key) ?? 0) >=
       METADATA_WITH_IDS.version;

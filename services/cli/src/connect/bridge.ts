@@ -3,9 +3,9 @@
  * processes. SPEC: CONNECT-THROUGH, CONNECT-STDIN, CONNECT-BOUNDED, CONNECT-START, CONNECT-CLOSE.
  */
 import type { WireMessage } from '@throughline/client';
+import { settlesWithin, systemClock } from '@throughline/log';
 import { classifyText, errorResponse } from '@throughline/protocol';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, JsonRpcResponse } from '@throughline/protocol';
-import { settlesWithin } from './deadline.ts';
 import type { LineWriter } from './line-writer.ts';
 import { readLines } from './read-lines.ts';
 
@@ -93,7 +93,7 @@ class Bridge {
     });
     const lost = writer.lost.then((): BridgeEnd => ({ kind: 'output-lost' }));
     const read = this.#read().then(async (): Promise<BridgeEnd> => {
-      await settlesWithin(this.#finished(), lingerMs);
+      await settlesWithin(systemClock, this.#finished(), lingerMs);
       return this.#initialize === null
         ? { kind: 'closed' }
         : { kind: 'no-session', why: 'the client left before the server answered initialize' };
@@ -174,7 +174,7 @@ class Bridge {
     };
     this.#initialize = { key: keyOf(message.id), answered };
     const sent = transport.send(message);
-    if (await settlesWithin(Promise.all([sent, promise]), startWithinMs)) {
+    if (await settlesWithin(systemClock, Promise.all([sent, promise]), startWithinMs)) {
       await sent;
       return;
     }

@@ -6,12 +6,12 @@ import { ResumableTransport } from '@throughline/client';
 import type { CheckpointStore, ResumableTransportOptions } from '@throughline/client';
 import { FileCheckpointStore, readKeptSession } from '@throughline/client/node';
 import type { KeptSession } from '@throughline/client/node';
+import { settlesWithin, systemClock } from '@throughline/log';
 import { runBridge } from './bridge.ts';
 import type { BridgeEnd } from './bridge.ts';
 import type { ConnectRequest } from './connect-request.ts';
 import { openCredentials } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
-import { settlesWithin } from './deadline.ts';
 import { describeError, describeLost, describeOrphan, describeRestored, describeUnproven } from './describe-trouble.ts';
 import { holdPlace } from './hold-place.ts';
 import type { HeldPlace } from './hold-place.ts';
@@ -175,9 +175,9 @@ async function finish(
 ): Promise<number> {
   const isGoodbye = end.kind === 'closed' || end.kind === 'output-lost';
   const isOver = hasBegun && (place === null || (isGoodbye && request.onClose === 'end'));
-  if (isOver && !(await settlesWithin(transport.terminateSession(), END_MS)))
+  if (isOver && !(await settlesWithin(systemClock, transport.terminateSession(), END_MS)))
     tell('the server did not take the end of the session in time; it ends there by itself');
-  await settlesWithin(transport.close(), CLOSE_MS);
+  await settlesWithin(systemClock, transport.close(), CLOSE_MS);
   // Also if the server was out of reach: the client has said goodbye, and the next one is not to go on in it.
   if (isOver && place !== null) await place.store.remove(place.key);
   switch (end.kind) {

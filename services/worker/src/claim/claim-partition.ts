@@ -28,12 +28,11 @@ export async function claimPartition(
   signal: AbortSignal,
   onAppend: (appending: Promise<unknown>) => void = () => undefined,
 ): Promise<Offset | null> {
-  const { log, guard, clock, worker, config, logger, metrics } = context;
+  const { guard, clock, worker, config, logger, metrics } = context;
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
-      const { end } = await abortable(log.bounds(ref), signal);
-      if (!(await watch.reached(end, signal))) return null;
+      if (!(await watch.reachedEnd(signal))) return null;
       if (!(await isFree(context, watch.claims().owner(), signal))) {
         await changedOrSoon(context, watch, signal);
         continue;
@@ -83,12 +82,11 @@ export async function releaseClaims(
   partition: Partition,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const { log, guard, clock, worker, config, logger } = context;
+  const { guard, clock, worker, config, logger } = context;
   const ref = { topic: 'events', partition } as const;
   while (!signal.aborted) {
     try {
-      const { end } = await abortable(log.bounds(ref), signal);
-      if (!(await watch.reached(end, signal))) return false;
+      if (!(await watch.reachedEnd(signal))) return false;
       const owner = watch.claims().owner();
       if (owner === null || owner.worker !== worker || owner.released) return true;
       const record = makeRecord(EVENT_TYPE.released, null, null, { owner: String(owner.claim) });

@@ -3,6 +3,8 @@
  * records accepted, or fenced. SPEC: WRK-WATCH.
  */
 import type { ClaimHistory, Verdict } from '@throughline/history';
+import { abortable } from '@throughline/log';
+import type { Log, PartitionRef } from '@throughline/log';
 import type { EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -17,6 +19,8 @@ interface Unread {
 const MAX_UNREAD = 100;
 
 export class EventsWatch {
+  readonly #log: Log;
+  readonly #of: PartitionRef;
   readonly #reader: PartitionReader;
   readonly #changeWaiters = new Set<() => void>();
   readonly #since = new SinceCheckpoint();
@@ -28,6 +32,8 @@ export class EventsWatch {
   onMissed: (() => void) | null = null;
 
   constructor(context: WorkerContext, partition: Partition, epoch: string) {
+    this.#log = context.log;
+    this.#of = { topic: 'events', partition };
     this.#reader = new PartitionReader({
       log: context.log,
       clock: context.clock,
@@ -83,6 +89,12 @@ export class EventsWatch {
 
   reached(offset: Offset, signal: AbortSignal): Promise<boolean> {
     return this.#reader.reached(offset, signal);
+  }
+
+  /** Resolves `true` when all that the log holds now was read, `false` as {@link reached}. Errors: those of `Log.bounds`, and `ABORTED`. */
+  async reachedEnd(signal: AbortSignal): Promise<boolean> {
+    const { end } = await abortable(this.#log.bounds(this.#of), signal);
+    return await this.reached(end, signal);
   }
 
   /** Calls `wake` once after the next record. Returns the way to stop it. */

@@ -257,20 +257,18 @@ export class PartitionOwner {
     const { context, partition } = this.#options;
     // With the epoch its claims end, and so does the watch over them: then it is looked again.
     const over = new AbortController();
-    const end = (): void => {
+    const stopEpoch = context.meta.onEpoch(() => {
       over.abort();
-    };
-    const stopEpoch = context.meta.onEpoch(end);
-    this.#abandoned.signal.addEventListener('abort', end, { once: true });
+    });
+    const signal = AbortSignal.any([over.signal, this.#abandoned.signal]);
     const watch = new EventsWatch(context, partition, context.meta.epoch() ?? '');
     try {
       // A claim that is still on its way comes into force when nobody here wants it any more, and would keep out all others.
-      const isKnown = await abortable(this.#claiming, over.signal).catch(() => false);
-      if (!isKnown) await sleep(context.clock, LATE_CLAIM_MS, over.signal);
-      this.#mayHold = !(await releaseClaims(context, watch, partition, over.signal));
+      const isKnown = await abortable(this.#claiming, signal).catch(() => false);
+      if (!isKnown) await sleep(context.clock, LATE_CLAIM_MS, signal);
+      this.#mayHold = !(await releaseClaims(context, watch, partition, signal));
     } finally {
       stopEpoch();
-      this.#abandoned.signal.removeEventListener('abort', end);
       await watch.stop();
     }
   }

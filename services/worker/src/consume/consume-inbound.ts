@@ -1,5 +1,5 @@
 /** The owner's reading of `inbound[p]`, in order, no faster than what follows from it can be written. */
-import { abortable, errorText, hasLogCode, sleep } from '@throughline/log';
+import { errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Partition } from '@throughline/protocol';
 import { SteadyReader } from '@throughline/tail';
 import type { EventsWatch } from '../claim/events-watch.ts';
@@ -63,14 +63,13 @@ export async function consumeInbound(
 
 /** Until `events` was read as far as it goes now: a successor's claim ends the tenure. `false` when `signal` fired. */
 async function catchUp(
-  { log, clock, logger }: WorkerContext,
+  { clock, logger }: WorkerContext,
   { partition, watch }: InboundOptions,
   signal: AbortSignal,
 ): Promise<boolean> {
   while (!signal.aborted) {
     try {
-      const { end } = await abortable(log.bounds({ topic: 'events', partition }), signal);
-      if (await watch.reached(end, signal)) return !signal.aborted;
+      if (await watch.reachedEnd(signal)) return !signal.aborted;
     } catch (error) {
       if (signal.aborted) return false;
       logger.warn('whether the partition is still owned cannot be seen; trying again', {

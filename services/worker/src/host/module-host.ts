@@ -1,5 +1,5 @@
 /** Hosts SDK servers in this process: an ES module whose default export makes one server a session. */
-import { deadline, errorText } from '@throughline/log';
+import { deadline, errorText, settlesWithin } from '@throughline/log';
 import { HostError } from './host.ts';
 import type { HostCallbacks, HostContext, HostSession, McpHost } from './host.ts';
 import type { HostDeps } from './host-deps.ts';
@@ -7,7 +7,6 @@ import { resolveModule } from './resolve-module.ts';
 import { createSessionSet } from './session-set.ts';
 import { createSessionTransport } from './session-transport.ts';
 import type { SdkTransport } from './session-transport.ts';
-import { settlesWithin } from './settles-within.ts';
 
 export interface ModuleHostOptions {
   /** A path relative to `cwd`, or a package. */

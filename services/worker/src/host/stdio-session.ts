@@ -1,4 +1,5 @@
 /** One session on one child process: newline-delimited JSON-RPC both ways. */
+import { settlesWithin } from '@throughline/log';
 import type { JsonRpcMessage } from '@throughline/protocol';
 import type { ChildGroup, StopLimits } from './child-group.ts';
 import { createChildStdin } from './child-stdin.ts';
@@ -11,7 +12,6 @@ import { createLogLimiter } from './log-limiter.ts';
 import type { LogLimits } from './log-limiter.ts';
 import { parseMessages } from './message-facts.ts';
 import { createProgressOwners } from './progress-owners.ts';
-import { settlesWithin } from './settles-within.ts';
 import { followStderr } from './stderr-tail.ts';
 
 export interface StdioLimits extends StopLimits {

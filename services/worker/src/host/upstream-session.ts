@@ -1,11 +1,10 @@
 /** One session on one upstream Streamable HTTP session. Messages keep their order where the upstream can see it. */
-import { deadline, sleep } from '@throughline/log';
+import { deadline, sleep, settlesWithin } from '@throughline/log';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@throughline/protocol';
 import { HostError } from './host.ts';
 import type { HostCallbacks, HostSession } from './host.ts';
 import type { HostDeps } from './host-deps.ts';
 import { cancelledId, kindOf } from './message-facts.ts';
-import { settlesWithin } from './settles-within.ts';
 import { startCall } from './upstream-call.ts';
 import type { UpstreamCall } from './upstream-call.ts';
 import { AnswerTimeout, fetchHeaders, isSessionLost, LOST_REASON } from './upstream-context.ts';

@@ -99,7 +99,6 @@ const NOT_SAID = -(2 ** 31);
 export const METADATA_WITH_IDS = { key: 3, name: 'Metadata', version: 10 } as const;
 
 export interface TopicIdentity {
-  readonly error: number;
   readonly name: string;
   /** 32 hexadecimal digits, of this very topic: one that is made anew under its name has another; `null`: not told. */
   readonly id: string | null;
@@ -135,7 +134,8 @@ export function topicIdsCall(topics: readonly string[]): WireCall<readonly Topic
       answer.compactString();
       answer.int32();
       return answer.compactArray(() => {
-        const error = answer.int16();
+        // One that is not there, or may not be seen, has neither id nor partitions.
+        answer.int16();
         const name = answer.compactString();
         const id = answer.raw(16).toString('hex');
         answer.int8();
@@ -146,7 +146,7 @@ export function topicIdsCall(topics: readonly string[]): WireCall<readonly Topic
         });
         answer.int32();
         answer.tags();
-        return { error, name, id: id === NO_ID ? null : id, partitions: length };
+        return { name, id: id === NO_ID ? null : id, partitions: length };
       });
     },
   );
