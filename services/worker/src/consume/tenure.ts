@@ -134,7 +134,15 @@ export class Tenure {
       },
     });
     const calls = new ClientCalls(parts, life, this.#dedupe);
-    const client = new ClientMessages({ parts, calls, life, records });
+    const client = new ClientMessages({
+      parts,
+      calls,
+      life,
+      records,
+      onInitialized: (session) => {
+        this.#server.tellChanges(session);
+      },
+    });
     const server = new ServerMessages({
       parts,
       calls,
