@@ -7,7 +7,7 @@ const inE2e = (names: readonly string[]): string[] => names.map((name) => `tests
 const CHANGE = inE2e(['official-clients', 'refused-resume', 'session-end', 'gateway-kill', 'worker-kill']);
 const DEEP = [
   ...CHANGE,
-  ...inE2e(['ask-once', 'rolling-replacement', 'producer']),
+  ...inE2e(['ask-once', 'rolling-replacement', 'producer', 'poison-records']),
   'tests/conformance/official-suite.test.ts',
 ];
 

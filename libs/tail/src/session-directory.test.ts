@@ -62,6 +62,10 @@ describe('session directory', () => {
     expect([directory.hasEnded(0, 'k'), directory.living(0)]).toEqual([false, []]);
     await directory.put(0, 'k', record());
     expect(directory.living(0).map(([key]) => key)).toEqual(['k']);
+    // An end is one whatever stands in it.
+    await log.append(SESSIONS, [poison(sessionEndKey('k'))]);
+    await time.run(directory.sync());
+    expect(directory.hasEnded(0, 'k')).toBe(true);
     await time.run(directory.close());
   });
 

@@ -208,9 +208,10 @@ export class SessionDirectory {
 
   /** `false` if nothing was known. */
   #hide(partition: Partition, key: string, recordAt: Offset): boolean {
-    const known = this.get(partition, key);
+    const entries = this.#entries.get(partition);
+    const known = entries?.get(key);
     if (known !== undefined && recordAt >= known.recordAt)
-      this.#entries.get(partition)?.set(key, { record: null, end: known.end, recordAt });
+      entries?.set(key, { record: null, end: known.end, recordAt });
     return known !== undefined;
   }
 
