@@ -56,7 +56,7 @@ describe.each(PLACES)('the official conformance suite against %s', (place) => {
         checks,
       });
     },
-    150_000,
+    330_000,
   );
 });
 
