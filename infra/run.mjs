@@ -18,6 +18,10 @@ const COMMANDS = {
   chaos: ['tests/resilience/chaos/chaos.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
   'demo:human': ['examples/human/demo.ts'],
+  'demo:rolling-deploy': ['examples/rolling-deploy/demo.ts'],
+  'demo:elicitation': ['examples/elicitation/demo.ts'],
+  'demo:connect': ['examples/connect/demo.ts'],
+  'demo:browser': ['examples/browser/demo.ts'],
   bench: ['benchmarks/run.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
   containers: ['infra/docker/run-containers.ts'],
@@ -30,6 +34,11 @@ const WITHOUT_OPTIONS = {
   check: 'Runs the gates alone: types, lint, formats, dependencies, unused code and the rules of SPEC.md.',
   'demo:failover': 'A tool call goes on while the gateway that streams it is killed.',
   'demo:human': 'A tool asks a person, the worker that waits is killed, and the person is asked once.',
+  'demo:rolling-deploy':
+    'Every gateway and worker is replaced under a running tool, and each step of its progress comes once.',
+  'demo:elicitation': 'A tool asks a person, the gateway that streams is killed, and the answer goes over another one.',
+  'demo:connect': 'A stdio client behind "throughline connect" does not notice that gateways are replaced.',
+  'demo:browser': 'Serves a page that shows what was replayed and what is live, with a button that kills the gateway.',
   'compose:secret': 'Makes the secret that signs session ids for docker compose, once.',
   'compose:drive':
     'Brings compose up, kills a gateway and a broker in the middle of a call, and looks at what the client got.',
