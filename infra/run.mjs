@@ -23,6 +23,7 @@ const COMMANDS = {
   'demo:connect': ['examples/connect/demo.ts'],
   'demo:browser': ['examples/browser/demo.ts'],
   bench: ['benchmarks/run.ts'],
+  packages: ['infra/packages/pack.ts'],
   kafka: ['infra/kafka/run-kafka.ts'],
   containers: ['infra/docker/run-containers.ts'],
   'compose:secret': ['infra/compose/make-secret.ts'],

@@ -9,6 +9,7 @@ import type { BrowserStory } from '../../examples/browser/start-story.ts';
 import { showLogsOnFailure } from './show-logs.ts';
 
 const found = await findChromium();
+const isDeep = process.env['DEEP'] === '1';
 const LONG_MS = 60_000;
 const STEPS = 30;
 const EXPECTED = Array.from({ length: STEPS }, (_, step) => `step ${step + 1} of ${STEPS}`);
@@ -78,18 +79,21 @@ describe.skipIf(found.from === 'none')('a page in Chromium', { timeout: 4 * LONG
     expect(new Set(looks)).toEqual(new Set(['live solid rgb(238, 251, 241)', 'replayed dashed rgb(255, 246, 221)']));
   });
 
-  it('[E2E-BROWSER] a page that is reloaded in mid-call goes on in its session: each step once, in order, and the answer', async () => {
-    const page = await openPage();
-    const session = await page.getByRole('status', { name: 'Connection' }).textContent();
-    await page.getByRole('button', { name: 'Call the tool' }).click();
-    await steps(page, 5);
-    await page.getByRole('button', { name: 'Reload the page' }).click();
-    expect(await outcome(page)).toBe(WHOLE);
-    expect(textsOf(await eventsOf(page))).toEqual(EXPECTED);
-    expect(await page.getByRole('status', { name: 'Connection' }).textContent()).toBe(session);
-  });
+  it.runIf(isDeep)(
+    '[E2E-BROWSER] a page that is reloaded in mid-call goes on in its session: each step once, in order, and the answer',
+    async () => {
+      const page = await openPage();
+      const session = await page.getByRole('status', { name: 'Connection' }).textContent();
+      await page.getByRole('button', { name: 'Call the tool' }).click();
+      await steps(page, 5);
+      await page.getByRole('button', { name: 'Reload the page' }).click();
+      expect(await outcome(page)).toBe(WHOLE);
+      expect(textsOf(await eventsOf(page))).toEqual(EXPECTED);
+      expect(await page.getByRole('status', { name: 'Connection' }).textContent()).toBe(session);
+    },
+  );
 
-  it('[E2E-BROWSER] a page that is reloaded while its gateway is killed goes on as well', async () => {
+  it.runIf(isDeep)('[E2E-BROWSER] a page that is reloaded while its gateway is killed goes on as well', async () => {
     const page = await openPage();
     await page.getByRole('button', { name: 'Call the tool' }).click();
     await steps(page, 5);

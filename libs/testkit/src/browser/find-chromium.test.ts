@@ -30,7 +30,7 @@ describe('the browser of a test run', () => {
     });
   });
 
-  it('[BROWSER-LANE] only the deep lane fetches one', async () => {
+  it('[BROWSER-LANE] only the deep lane, and whoever requires one, fetches it', async () => {
     let fetches = 0;
     const registry: ChromiumSources = {
       ...nothing,
@@ -42,7 +42,8 @@ describe('the browser of a test run', () => {
     expect(await findChromium(registry, {}, quiet)).toMatchObject({ from: 'none' });
     expect(fetches).toBe(0);
     expect(await findChromium(registry, { DEEP: '1' }, quiet)).toMatchObject({ from: 'fetched' });
-    expect(fetches).toBe(1);
+    expect(await findChromium(registry, { REQUIRE_CHROMIUM: '1' }, quiet)).toMatchObject({ from: 'fetched' });
+    expect(fetches).toBe(2);
   });
 
   it('[BROWSER-LANE] without any the run says why and goes on, and fails where REQUIRE_CHROMIUM=1', async () => {

@@ -40,8 +40,8 @@ const SOURCES: ChromiumSources = {
 };
 
 /**
- * Order: `CHROMIUM_PATH`, what `PATH` leads to, what was fetched before; with `DEEP=1` it is fetched. Without any it says
- * why, on stderr; with `REQUIRE_CHROMIUM=1` it throws.
+ * Order: `CHROMIUM_PATH`, what `PATH` leads to, what was fetched before; with `DEEP=1` or
+ * `REQUIRE_CHROMIUM=1` it is fetched. Without any it says why, on stderr; with `REQUIRE_CHROMIUM=1` it throws.
  */
 export async function findChromium(
   sources: ChromiumSources = SOURCES,
@@ -55,9 +55,11 @@ export async function findChromium(
     .flatMap((folder) => INSTALLED.map((name) => path.join(folder, name)))
     .find((file) => sources.isExecutable(file));
   if (installed !== undefined) return { from: 'installed', executable: installed, environment: {} };
+  const isRequired = environment['REQUIRE_CHROMIUM'] === '1';
+  const mayFetch = isRequired || environment['DEEP'] === '1';
   let reason = 'none is installed, and only the deep lane fetches one';
   try {
-    const files = sources.fetched() ?? (environment['DEEP'] === '1' ? await sources.fetch() : null);
+    const files = sources.fetched() ?? (mayFetch ? await sources.fetch() : null);
     if (files !== null)
       return {
         from: 'fetched',
@@ -67,8 +69,7 @@ export async function findChromium(
   } catch (error) {
     reason = `none is installed, and none could be fetched: ${errorText(error)}`;
   }
-  if (environment['REQUIRE_CHROMIUM'] === '1')
-    throw new Error(`REQUIRE_CHROMIUM=1, and there is no Chromium: ${reason}`);
+  if (isRequired) throw new Error(`REQUIRE_CHROMIUM=1, and there is no Chromium: ${reason}`);
   say(`\nTests in a browser are SKIPPED, there is no Chromium: ${reason}\n`);
   return { from: 'none', reason };
 }
