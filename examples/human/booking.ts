@@ -2,13 +2,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { within } from '@throughline/testkit/processes';
+import { say } from '../story/tell-story.ts';
+import type { Claim } from '../story/tell-story.ts';
 import { textOf } from './person.ts';
 import type { Person } from './person.ts';
 
 export const BOOKING_SERVER = fileURLToPath(new URL('./server.ts', import.meta.url));
-export const QUESTIONS: readonly string[] = ['Who travels?', 'Which seat for Ada?'];
-export const ANSWERS = { name: 'Ada', seat: '4C' } as const;
-export const BOOKED = 'Ada sits on 4C.';
+const QUESTIONS: readonly string[] = ['Who travels?', 'Which seat for Ada?'];
+const ANSWERS = { name: 'Ada', seat: '4C' } as const;
+const BOOKED = 'Ada sits on 4C.';
 
 export interface Booking {
   /** The text of the result. */
@@ -17,13 +20,29 @@ export interface Booking {
   runs(): number;
 }
 
-/** @param folder where the tool notes that it ran. */
-export function book({ client }: Person, folder: string): Booking {
+/** Calls the tool, answers its first form, and resolves with the second one open. `folder`: where the tool notes that it ran. */
+export async function beginBooking(person: Person, folder: string): Promise<Booking> {
   const ledger = path.join(folder, 'runs.txt');
   writeFileSync(ledger, '');
-  const call = client.callTool({ name: 'book', arguments: { ledger } }, { timeout: 120_000 });
+  const call = person.client.callTool({ name: 'book', arguments: { ledger } }, { timeout: 120_000 });
   const booked = call.then((result) => textOf(result));
   // Whoever waits for it hears of it; until then it is no unhandled rejection.
   booked.catch(() => undefined);
+  await person.form(1);
+  person.answer(ANSWERS.name);
+  await person.form(2);
   return { booked, runs: () => readFileSync(ledger, 'utf8').split('\n').filter(Boolean).length };
+}
+
+/** The person answers the form that is open: the call has to finish, and nothing may have been asked twice. */
+export async function finishBooking(person: Person, { booked }: Booking, claim: Claim): Promise<void> {
+  person.answer(ANSWERS.seat);
+  const text = await within('the result', booked, 60_000);
+  say(`   the call finishes: ${text}`);
+  say('');
+  claim(`the call was answered: ${BOOKED}`, text === BOOKED);
+  claim(
+    `the person was asked once: ${QUESTIONS.join(' ')}`,
+    JSON.stringify(person.shown) === JSON.stringify(QUESTIONS),
+  );
 }

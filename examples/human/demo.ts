@@ -4,10 +4,10 @@
  * the call finished.
  */
 import { parseSessionId } from '@throughline/protocol';
-import { startCluster, waitUntil, within } from '@throughline/testkit/processes';
+import { startCluster, waitUntil } from '@throughline/testkit/processes';
 import { serveModule } from '../story/serve-module.ts';
 import { say, tellStory } from '../story/tell-story.ts';
-import { ANSWERS, book, BOOKED, BOOKING_SERVER, QUESTIONS } from './booking.ts';
+import { beginBooking, BOOKING_SERVER, finishBooking } from './booking.ts';
 import { connectPerson } from './person.ts';
 
 say('Starting a gateway and two workers on one log file …');
@@ -29,10 +29,7 @@ await tellStory(
     if (worker === null) throw new Error('nobody owns the partition of the session');
 
     say(`\n1. An official MCP client calls the tool "book", which runs on the worker with pid ${worker.pid}`);
-    const booking = book(person, cluster.folder);
-    await person.form(1);
-    person.answer(ANSWERS.name);
-    await person.form(2);
+    const booking = await beginBooking(person, cluster.folder);
 
     say(`\n2. kill -9 ${worker.pid}, while the form is open`);
     await worker.kill();
@@ -42,15 +39,7 @@ await tellStory(
     say('   "Ada" is fed back, nothing is asked again, and the form of the person is still open');
 
     say('\n3. The person answers the form that the dead worker had opened');
-    person.answer(ANSWERS.seat);
-    const text = await within('the result', booking.booked, 30_000);
-    say(`   the call finishes: ${text}`);
-    say('');
-    claim(`the call was answered: ${BOOKED}`, text === BOOKED);
-    claim(
-      `the person was asked once: ${QUESTIONS.join(' ')}`,
-      JSON.stringify(person.shown) === JSON.stringify(QUESTIONS),
-    );
+    await finishBooking(person, booking, claim);
     claim('the tool ran twice, on two workers', booking.runs() === 2);
   },
 );
