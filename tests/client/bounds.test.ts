@@ -142,18 +142,6 @@ describe('a call', () => {
     });
   });
 
-  it('[CLIENT-HTTP] a redirect is not followed: session and credentials stay where they are', async () => {
-    const server = serverOf(() => new Response(null, { status: 308, headers: { Location: 'http://elsewhere.test/' } }));
-    const inits: (RequestInit | undefined)[] = [];
-    const rig = await connectRig(
-      { ...COMPATIBLE, fetch: (url, init) => (inits.push(init), server.fetch(url, init)) },
-      server,
-    );
-    const { error } = await rig.call(1);
-    expect(error?.message).toContain('http://elsewhere.test/');
-    expect(inits.map((init) => init?.redirect)).toEqual(inits.map(() => 'manual'));
-  });
-
   it('[CLIENT-BOUND] what is sent after close is refused, and nothing is delivered any more', async () => {
     const server: ScriptedServer = serverOf(() => server.sse());
     const rig = await connectRig(COMPATIBLE, server);
