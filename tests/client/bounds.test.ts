@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { waitUntil, within } from '@throughline/testkit/processes';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { connectRig, INITIALIZE, makeRig, note, result, SHORT } from './client-rig.ts';
 import { json, page, ScriptedServer } from './scripted-server.ts';
 import type { Answer, Asked } from './scripted-server.ts';
@@ -127,6 +127,24 @@ describe('a call', () => {
     const rig = await connectRig({ ...COMPATIBLE, silenceMs: 80, quietMs: 60_000, giveUpMs: 5000 }, server);
     expect((await within('the call', rig.call(1), 12_000)).result).toEqual({ ok: true });
     expect(rig.errors.map(({ code }) => code)).toEqual(['SILENT']);
+  });
+
+  it('[CLIENT-SILENCE] a stream that is silent already is left as soon when another stream shows that the server sends keepalives', async () => {
+    const server = new ScriptedServer();
+    const standalone = server.sse();
+    server.answer = ({ method, headers }) => {
+      if (method === 'POST') return server.sse().event('a', note('first'));
+      return headers.get('last-event-id') === 'a' ? server.sse().event('b', result(1)) : standalone;
+    };
+    const rig = await connectRig({ ...COMPATIBLE, silenceMs: 2000, quietMs: 60_000, giveUpMs: 30_000 }, server);
+    const call = rig.call(1);
+    await waitUntil('the first event', () => rig.got.length === 1);
+    const keepingAlive = setInterval(() => standalone.raw(': \n\n'), 100);
+    onTestFinished(() => {
+      clearInterval(keepingAlive);
+    });
+    expect((await within('the call', call, 15_000)).result).toEqual({ ok: true });
+    expect(rig.errors.map(({ code }) => code)).toContain('SILENT');
   });
 
   it('[CLIENT-HTTP] an HTTP refusal passes on the error of the server, with its own data', async () => {

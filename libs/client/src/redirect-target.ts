@@ -7,7 +7,7 @@
 export function redirectTarget(from: URL, answer: Pick<Response, 'status' | 'headers'>): URL | null {
   if (answer.status !== 307 && answer.status !== 308) return null;
   const location = answer.headers.get('location');
-  const target = location === null ? null : URL.parse(location, from);
+  const target = location === null ? null : URL.parse(location, from.href);
   if (target?.origin !== from.origin || target.username !== '' || target.password !== '') return null;
   target.hash = '';
   return target;
