@@ -156,6 +156,8 @@ async function logIn(provider: Provider, request: IncomingMessage, response: Ser
   const hint = params[USER_PARAMETER];
   await provider.interactionFinished(request, response, {
     login: { accountId: typeof hint === 'string' ? hint : NOBODY },
+    // Who asks for `offline_access` asks for consent as well.
+    consent: {},
   });
 }
 
