@@ -6,6 +6,7 @@ import { INBOUND_TYPE, makeRecord } from '@throughline/protocol';
 import type { HistoryGuard, Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import { refuse } from './answer-error.ts';
+import type { Authenticator } from './auth/authenticator.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
 import type { ServedPartitions } from './served-partitions.ts';
@@ -22,6 +23,7 @@ export interface GatewayDeps {
 
 export interface GatewayContext extends GatewayDeps {
   readonly config: GatewayConfig;
+  readonly authenticator: Authenticator;
   readonly meta: Meta;
   readonly directory: SessionDirectory;
   readonly served: ServedPartitions;
@@ -41,6 +43,8 @@ export interface SessionRef {
   readonly id: SessionId;
   readonly principal: string;
   readonly server: string;
+  /** Wall-clock milliseconds at which the token of this request ends; `null`: never. */
+  readonly untilMs: number | null;
 }
 
 /**
