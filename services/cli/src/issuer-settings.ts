@@ -44,15 +44,16 @@ export function resolveIssuers(sources: IssuerSources, faults: Fault[]): IssuerS
   if (layer.has(ISSUER)) {
     if (layer.get(ISSUER)?.source === 'file' && file?.issuers !== undefined)
       faults.push({ where: `${file.name}: auth.issuer, auth.issuers`, problem: 'exclude each other; keep one.' });
-    const text = readNamedFile('auth-keys-file', layer, options, cwd, faults);
     const where = (field: string): string =>
       layer.get(OPTION_OF_FIELD[field as keyof typeof OPTION_OF_FIELD] ?? ISSUER)?.where ?? `--${ISSUER}`;
-    // A file that could not be read is a fault already.
-    if (options['auth-keys-file'] !== undefined && text === undefined) return { issuers: [], written: null };
+    const text = readNamedFile('auth-keys-file', layer, options, cwd, faults);
+    const keys = text === undefined ? undefined : keysOf(text, where('keys'), faults);
+    // What is wrong with the file has been said.
+    if (options['auth-keys-file'] !== undefined && keys === undefined) return { issuers: [], written: null };
     const input = {
       issuer: options[ISSUER] ?? '',
       jwksUrl: options['auth-jwks-url'],
-      keys: text === undefined ? undefined : keysOf(text, where('keys'), faults),
+      keys,
       audience: options['auth-audience'],
       algorithms: options['auth-algorithms'],
     };
@@ -91,6 +92,7 @@ function readFileIssuers(file: NonNullable<IssuerSources['file']>, faults: Fault
     if (absolute !== undefined) {
       try {
         keys = keysOf(readTextFile(absolute), `${own}.keysFile`, faults);
+        if (keys === undefined) continue;
       } catch (error) {
         faults.push({ where: `${own}.keysFile`, problem: `${fileProblem(error)}.` });
         continue;
@@ -106,6 +108,7 @@ function readFileIssuers(file: NonNullable<IssuerSources['file']>, faults: Fault
   return { issuers, written };
 }
 
+/** Undefined: it holds faults, which have been said. */
 function keysOf(text: string, where: string, faults: Fault[]): unknown {
   const { keys, problems } = parseKeys(text);
   for (const problem of problems) faults.push({ where, problem: `${problem}.` });
@@ -118,17 +121,10 @@ function parseIssuer(
   where: (field: string) => string,
   faults: Fault[],
 ): IssuerConfig[] {
-  const before = faults.length;
   const defined = Object.fromEntries(Object.entries(input).filter(([, value]) => value !== undefined));
   const parsed = IssuerSchema.safeParse(defined);
   if (parsed.success) return [parsed.data];
-  for (const {
-    path: [field = ''],
-    message,
-  } of parsed.error.issues) {
-    const fault = { where: where(String(field)), problem: `${message}.` };
-    // What is missing because its file is faulty has been said.
-    if (field !== '' || before === faults.length) faults.push(fault);
-  }
+  for (const { path: place, message } of parsed.error.issues)
+    faults.push({ where: where(String(place[0] ?? '')), problem: `${message}.` });
   return [];
 }

@@ -160,7 +160,7 @@ export class SseStream implements Connection {
   /**
    * When its token is refused, the connection ends as in a drain, so that the client comes back where it was with
    * another token. A call was allowed when it was made: by default its stream goes on to the answer, since there are
-   * clients that lose their cursor over a 401 (docs/adr/0014-streams-whose-token-expires.md).
+   * clients that lose their cursor over a 401 (docs/adr/0015-streams-whose-token-expires.md).
    */
   #endWithToken(): () => void {
     const { clock, config, metrics } = this.#context;

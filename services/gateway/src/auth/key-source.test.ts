@@ -16,7 +16,8 @@ interface Provider {
   readonly keys: RemoteKeys;
   readonly failures: unknown[];
   asked: number;
-  answer: string | 'down' | 'silent';
+  /** A key set, or `down`, or `silent`. */
+  answer: string;
   /** What is found, by key; `unavailable`, `unknown`. */
   find(kid: string): Promise<string>;
 }

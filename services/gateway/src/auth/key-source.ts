@@ -137,7 +137,7 @@ export async function fetchKeySet(url: string, signal: AbortSignal): Promise<str
   }
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of response.body) {
+  for await (const chunk of response.body as ReadableStream<Uint8Array>) {
     bytes += chunk.byteLength;
     if (bytes > MAX_KEY_SET_BYTES)
       throw new TypeError(`the key set at ${url} is larger than ${MAX_KEY_SET_BYTES} bytes`);
