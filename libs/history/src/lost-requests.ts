@@ -5,11 +5,21 @@
 import { readCheckpoint } from '@throughline/protocol';
 import type { EventRecord, LostRequests, Offset } from '@throughline/protocol';
 
-/** What the newest accepted checkpoint says, after `event`. Each checkpoint says all that is still held. */
+/** Of what newer checkpoints no longer say. */
+const MOST_KEPT = 256;
+
+/**
+ * What is lost after `event`. The newest accepted checkpoint says all that a reader can need that begins at it. What it no
+ * longer says stays known to one that was there before, since a stream that is open there may still wait for it: the
+ * newest 256 ranges.
+ */
 export function foldLost(lost: readonly LostRequests[], event: EventRecord): readonly LostRequests[] {
   if (event.body.type !== 'checkpoint') return lost;
   const checkpoint = readCheckpoint(event.record);
-  return checkpoint === null ? lost : (checkpoint.lost ?? []);
+  if (checkpoint === null) return lost;
+  const said = checkpoint.lost ?? [];
+  const kept = lost.filter(({ from, to }) => !said.some((range) => range.from <= from && to <= range.to));
+  return [...kept.slice(-MOST_KEPT), ...said];
 }
 
 /**

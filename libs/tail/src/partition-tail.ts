@@ -146,7 +146,7 @@ export class PartitionTail {
     return this.#reader.isInDoubt();
   }
 
-  /** Requests that nobody will ever answer, as of the newest checkpoint read. */
+  /** Requests that nobody will ever answer, as of the checkpoints read. */
   lost(): readonly LostRequests[] {
     return this.#lost;
   }

@@ -53,6 +53,31 @@ describe('a compacted topic that is not what was read of it', () => {
   });
 });
 
+describe('an epoch that comes while a gateway starts', () => {
+  it('[GW-EPOCH] is the one that it serves, though `sessions` was not read to its end before', async () => {
+    await rig.open(await rig.gateway());
+    let isRotated = false;
+    // Long enough for `meta` to be read up to its end.
+    const meanwhile = (): Promise<void> => new Promise((resolve) => rig.time.clock().setTimer(100, resolve));
+    const peer = await rig.gateway({}, (log) => ({
+      ...log,
+      async read(from, position, options) {
+        if (from.topic === 'sessions' && !isRotated) {
+          isRotated = true;
+          await meanwhile();
+          await rig.backend.rotateEpoch(OTHER_EPOCH, EPOCH);
+          await rig.backend.heartbeat({ epoch: OTHER_EPOCH, partitions: [0], beat: 2 });
+          await meanwhile();
+        }
+        return await log.read(from, position, options);
+      },
+    }));
+    const { status, headers } = (await peer.send('POST', initialize('2025-11-25'))).sink;
+    expect(status).toBe(200);
+    expect(keyOf(headers['Mcp-Session-Id'] ?? '').epoch).toBe(OTHER_EPOCH);
+  });
+});
+
 describe('proof of a broken history', () => {
   it('[GW-BREAK] an ack at or below an earlier one makes a new epoch, and nothing is served before it is in force', async () => {
     let shift = 0;

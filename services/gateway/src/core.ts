@@ -94,6 +94,12 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
   try {
     epoch = await abortable(meta.ensureEpoch(deps.random, start.signal), start.signal);
     await abortable(directory.sync(start.signal), start.signal);
+    // Nobody listens yet: an epoch that came while `sessions` was read would be missed for ever.
+    for (let next = meta.epoch() ?? epoch; next !== epoch; next = meta.epoch() ?? epoch) {
+      epoch = next;
+      directory.doubt();
+      await abortable(directory.sync(start.signal), start.signal);
+    }
   } catch (error) {
     await Promise.all([meta.close(), directory.close()]);
     if (!start.expired()) throw error;

@@ -122,4 +122,13 @@ describe('limits of the promise', () => {
     await rig.time.run(refused.done);
     expect(dataOf(refused)).toMatchObject([{ error: { data: { type: 'ResumptionRejected', reason: 'diverged' } } }]);
   });
+
+  it('[LIM-SESSIONS] when `sessions` alone is made anew and nobody is left who had read it, an ended session is answered again', async () => {
+    await peer.send('DELETE', null, { session });
+    expect((await peer.post(session, call('c'))).sink.status).toBe(404);
+    await rig.time.run(peer.core.stop());
+    rig.backend.log.controls.recreate('sessions');
+    const other = await rig.gateway();
+    expect((await other.post(session, call('c'))).sink.status).toBe(200);
+  });
 });

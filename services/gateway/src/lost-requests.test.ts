@@ -49,6 +49,16 @@ describe('a call that is lost', () => {
     expect((await peer.post(session, call(8))).sink.status).toBe(200);
   });
 
+  it('[GW-LOST, REQ-LOST] ends within a keepalive though the next checkpoint no longer says that it is lost', async () => {
+    const exchange = await peer.post(session, call(7));
+    const at = await newestRequest();
+    await checkpoint({ from: at, to: at + 1, since: await eventsEnd() });
+    await checkpoint();
+    await rig.time.advance(15_000);
+    expect(await isOver(exchange)).toBe(true);
+    expect(dataOf(exchange)).toMatchObject([{ jsonrpc: '2.0', id: 7, ...LOST }]);
+  });
+
   it('[GW-LOST] is told at once to a client that resumes it later, on any gateway, behind all that was said before', async () => {
     const exchange = await peer.post(session, call(7));
     const at = await newestRequest();

@@ -600,6 +600,18 @@ describe('checkpoints', () => {
       if (index > 0) expect(ms - times[index - 1]!).toBeLessThanOrEqual(10_000);
   });
 
+  it('[WRK-CHECKPOINT] come at once when the newest was evicted, though nothing happens', async () => {
+    bench = await openBench(34);
+    await bench.start({ config: { ...QUICK.config, checkpointMs: 1000 } });
+    await bench.open('k');
+    await bench.time.advance(20_000);
+    const before = ofType('checkpoint').length;
+    const { end } = await bench.log.bounds(EVENTS);
+    bench.log.controls.evictBefore(EVENTS, end);
+    await bench.time.advance(10_000);
+    expect([before > 0, ofType('checkpoint').length]).toEqual([true, 1]);
+  });
+
   it('[WRK-CHECKPOINT] are told in meta only after they were accepted', async () => {
     bench = await openBench(25);
     let isBlind = false;

@@ -332,6 +332,18 @@ describe('a session over a takeover', () => {
     expect(host.opened.map(({ isClosed }) => isClosed)).toEqual([true, false]);
   });
 
+  it('[WRK-TAKEOVER] a call behind requests that retention took is not said to have not run: it may repeat one of them', async () => {
+    const terminate: WorkerChoice = { ...QUICK, onOwnerLoss: 'terminate' };
+    const first = await openWith(33, terminate);
+    await bench.ended(await bench.call('k', 1, 'effect'));
+    first.crash();
+    const again = await bench.call('k', 1, 'effect');
+    bench.store.controls.evictBefore(INBOUND, again);
+    await bench.start(terminate);
+    expect(errorOf((await bench.ended(again)).messages[0])).toEqual({ code: 'OWNER_LOST', mayHaveRun: true });
+    expect(bench.runs.length).toBe(1);
+  });
+
   it('[WRK-RESTORE] by default ends with the reason owner-lost, its calls fail, and no server is made', async () => {
     const terminate: WorkerChoice = { ...QUICK, onOwnerLoss: 'terminate' };
     const first = await openWith(23, terminate);

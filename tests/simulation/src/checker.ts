@@ -36,7 +36,8 @@ export function check(records: RunRecords): readonly Finding[] {
   history.linear();
   new ProducedJudge(evidence).produced();
   for (const { session, gateway, status } of records.gone)
-    if (status !== 404) find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
+    if (status !== 404 && !evidence.isEndForgotten(session))
+      find('SIM-GONE', `session ${session} is over, but ${gateway} answers ${status}`);
   const isEvicting = evidence.evictsEvents || records.faults.includes('inbound-retention');
   const isBroken = (records.breaks ?? []).length > 0;
   for (const bug of records.bugs) {

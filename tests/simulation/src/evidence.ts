@@ -83,6 +83,14 @@ export class Evidence {
     return (this.records.breaks ?? []).some(({ atMs }) => ms >= atMs && ms <= atMs + LIMBO_MS);
   }
 
+  /** `sessions` was made anew, and everybody who knew of the end of this one died before they noticed. SPEC: LIM-SESSIONS. */
+  isEndForgotten(session: string): boolean {
+    return (this.records.breaks ?? []).some(
+      ({ topic, partition, isForgotten }) =>
+        topic === 'sessions' && isForgotten === true && `${partition}` === session.split('.')[1],
+    );
+  }
+
   /** The stream as each history of the partition has it. */
   streams(session: string, label: string, id: EventId): readonly ModelStream[] {
     const key = `${session} ${label}`;

@@ -144,9 +144,10 @@ function breakHistory(
       world.store.controls.truncate(ref, at);
       did.push(`${topic}/${partition} at ${at}`);
     }
+  if (did.length === 0) return null;
   if (!isPartial)
     for (const topic of topics) world.conditions.madeAnew.set(topic, (world.conditions.madeAnew.get(topic) ?? 0) + 1);
-  return did.length === 0 ? null : `lose ${did.join(', ')}`;
+  return `lose ${did.join(', ')}`;
 }
 
 /** As retention by time does: what clients asked before is gone as well. */

@@ -111,6 +111,8 @@ export interface HistoryBreak {
   readonly atMs: number;
   /** Some of what was lost had been told in `meta`, so that any process can find it out. */
   readonly isTold: boolean;
+  /** Every process that had read what was lost died before it can have noticed. Default: false. */
+  readonly isForgotten?: boolean;
 }
 
 /** A fault that found something to strike. */

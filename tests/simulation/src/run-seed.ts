@@ -43,6 +43,8 @@ export interface RunOutcome {
 const QUIET_MS = 60_000;
 /** Longest drain of a worker, and then some. */
 const SETTLE_MS = 4000;
+/** A process looks every five seconds whether a topic was made anew, and a read may wait as long: who lived so long has seen it. */
+const WITNESS_MS = 10_000;
 /** Longer than any tool of the scripted host takes. */
 const LONGEST_CALL_MS = 8000;
 /** How soon a process that is down is started again. */
@@ -142,7 +144,12 @@ async function run(plan: Plan, keepTrace: boolean, realCalls: readonly string[])
       archive: archive.take,
       breakAt(topic, partition, at, isTold) {
         archive.breakAt(topic, partition, at);
-        breaks.push({ topic, partition, at, atMs: time.nowMs(), isTold });
+        const broken = { topic, partition, at, atMs: time.nowMs(), isTold, isForgotten: false };
+        breaks.push(broken);
+        const forget = (): void => {
+          broken.isForgotten = time.nowMs() <= broken.atMs + WITNESS_MS;
+        };
+        onLastDeath(nodes, forget);
       },
       epoch: () => archive.epochs().at(-1)?.token ?? null,
     };
@@ -226,6 +233,17 @@ function supervise(nodes: readonly Node[], clock: Clock, chance: Chance): void {
     };
     startIn(chance.between(0, 300));
   }
+}
+
+/** Runs it when none of the processes that are alive now is any more. */
+function onLastDeath(nodes: readonly Node[], run: () => void): void {
+  const alive = nodes.map((node) => node.process()).filter((process) => process !== null);
+  let count = alive.length;
+  if (count === 0) run();
+  for (const process of alive)
+    process.onDeath(() => {
+      if (--count === 0) run();
+    });
 }
 
 /** Each strike has a chance of its own: it does the same whatever else strikes. */

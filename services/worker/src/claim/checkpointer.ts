@@ -1,12 +1,13 @@
 /**
- * Writes the checkpoints of a tenure: every few seconds when something happened, at an eighth of retention when nothing
- * did. What it tells in `meta` it tells only after the log has accepted it. SPEC: WRK-CHECKPOINT.
+ * Writes the checkpoints of a tenure: every few seconds when something happened or the newest was evicted, at an eighth
+ * of retention when nothing did. What it tells in `meta` it tells only after the log has accepted it. SPEC: WRK-CHECKPOINT.
  */
 import { ackWithin, errorText, META } from '@throughline/log';
 import { formatCheckpoint, makeRecord, META_KEY } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { WorkerContext } from '../context.ts';
 import type { Tenure } from '../consume/tenure.ts';
+import type { EventsWatch } from './events-watch.ts';
 
 const MIN_INTERVAL_MS = 50;
 
@@ -15,6 +16,7 @@ export interface CheckpointerOptions {
   readonly partition: Partition;
   readonly epoch: string;
   readonly tenure: Tenure;
+  readonly watch: Pick<EventsWatch, 'heldFrom'>;
   /** Fires when the tenure is over. */
   readonly signal: AbortSignal;
 }
@@ -24,6 +26,7 @@ export class Checkpointer {
   readonly #idleMs: number;
   readonly #intervalMs: number;
   #lastMs: number;
+  #lastOffset: Offset | null = null;
   #dueMs = 0;
   #cancel = (): void => undefined;
   #isStopped = false;
@@ -60,6 +63,7 @@ export class Checkpointer {
     const offset = await tenure.writeCheckpoint(formatCheckpoint(value));
     if (offset === null) return;
     this.#lastMs = startMs;
+    this.#lastOffset = offset;
     await this.#tell(offset, value.claims);
   }
 
@@ -81,6 +85,11 @@ export class Checkpointer {
     await ackWithin(clock, config.appendTimeoutMs, log.append(META, [record]));
   }
 
+  /** By hand, or by size: who comes later finds neither owner nor place to begin until there is another. */
+  #isEvicted(): boolean {
+    return this.#lastOffset !== null && this.#lastOffset < this.#options.watch.heldFrom();
+  }
+
   #arm(): void {
     const { clock } = this.#options.context;
     this.#dueMs = clock.monoMs() + this.#intervalMs;
@@ -96,7 +105,7 @@ export class Checkpointer {
     try {
       // A process that slept has not yet read what came meanwhile: nobody is idle before it has.
       if (clock.monoMs() - this.#dueMs <= 2 * this.#intervalMs) tenure.sweep();
-      await this.write(clock.monoMs() - this.#lastMs + this.#intervalMs >= this.#idleMs);
+      await this.write(this.#isEvicted() || clock.monoMs() - this.#lastMs + this.#intervalMs >= this.#idleMs);
     } catch (error) {
       if (!signal.aborted) logger.warn('checkpoint failed', { partition, error: errorText(error) });
     }

@@ -209,7 +209,7 @@ export class PartitionOwner {
   async #serve({ watch, directory, tenure, epoch, signal }: Serving): Promise<void> {
     const { context, partition } = this.#options;
     tenure.reportUnreadable();
-    const checkpointer = new Checkpointer({ context, partition, epoch, tenure, signal });
+    const checkpointer = new Checkpointer({ context, partition, epoch, tenure, watch, signal });
     await context.meta.sync(signal);
     await checkpointer.tellClaim(watch.claims().list());
     await directory.sync(signal);

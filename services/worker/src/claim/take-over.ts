@@ -61,16 +61,18 @@ export async function takeOver(options: TakeOverOptions): Promise<void> {
   tenure.startAt(checkpoint?.inbound ?? 0);
   tenure.life.meet(directory.living(partition), watch.since().endedSessions());
   tenure.inheritLost(checkpoint?.lost ?? []);
+  let mayRepeat = false;
   const onEvicted = (start: Offset, evictedFrom: Offset): void => {
     logger.error('client messages were evicted before they were served', { partition, from: evictedFrom, to: start });
     for (const at of open) if (at >= evictedFrom && at < start) tenure.lose(at, at + 1);
     tenure.lose(Math.max(evictedFrom, checkpoint?.inbound ?? 0), start);
     tenure.startAt(start);
+    mayRepeat = true;
   };
   const takenIn = checkpoint?.inbound ?? 0;
   for await (const record of readRange({ ...range, onEvicted })) {
     const isPast = record.offset < takenIn && !open.has(record.offset);
-    tenure.takeIn(record, { kind: 'takeover', isPast, takenIn, cancels, answers, knownFrom, newestMs });
+    tenure.takeIn(record, { kind: 'takeover', isPast, takenIn, cancels, answers, knownFrom, mayRepeat, newestMs });
     await tenure.room(signal);
     if (signal.aborted) return;
   }

@@ -44,7 +44,7 @@ export class TakenOverCalls {
   }
 
   take(session: HostedSession, call: OpenCall, id: string, phase: TakeoverPhase): void {
-    const { cancels, answers, knownFrom } = phase;
+    const { cancels, answers, knownFrom, mayRepeat } = phase;
     const since = this.#parts.watch.since();
     const state = since.ledger().get(call.at, call.stream.at);
     call.sent = state?.sent ?? false;
@@ -79,7 +79,11 @@ export class TakenOverCalls {
           return;
         }
         this.#ends.count('owner-lost');
-        this.#ends.settle(session, call, ownerLostError(action.mayHaveRun || !this.#leavesStart(session, call)));
+        this.#ends.settle(
+          session,
+          call,
+          ownerLostError(action.mayHaveRun || mayRepeat || !this.#leavesStart(session, call)),
+        );
         // A session that did not begin cannot go on; one that is recorded began, if nothing says that it did not.
         if (call.message.method === 'initialize' && (isKnown || session.record === null))
           void this.#life.end(session.key, 'owner-lost');

@@ -59,6 +59,8 @@ export interface TakeoverPhase {
   readonly answers: ReadonlyMap<string, Offset>;
   /** What happened to requests is known from this position of `events` on; `null`: all of it is known. */
   readonly knownFrom: Offset | null;
+  /** Retention took requests of the last minute: what is left may repeat one of them, which may have run. */
+  readonly mayRepeat: boolean;
   /** When the newest record came that lay there before the claim, by the clock of the log: the own one may be wrong. */
   readonly newestMs: number;
 }
