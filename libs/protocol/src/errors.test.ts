@@ -20,6 +20,7 @@ const CODES: readonly (readonly [code: string, http: number, jsonRpc: number, re
   ['NOT_ACCEPTABLE', 406, -32000, 'never'],
   ['BODY_TOO_LARGE', 413, -32000, 'never'],
   ['UNSUPPORTED_MEDIA_TYPE', 415, -32000, 'never'],
+  ['RATE_LIMITED', 429, -32000, 'after-backoff'],
   ['AUTH_UNAVAILABLE', 503, -32000, 'after-backoff'],
   ['NO_OWNER', 503, -32000, 'after-backoff'],
   ['CAPACITY', 503, -32000, 'after-backoff'],

@@ -32,6 +32,8 @@ export const ERROR_TABLE = {
   NOT_ACCEPTABLE: { http: 406, jsonRpc: -32000, retry: 'never' },
   BODY_TOO_LARGE: { http: 413, jsonRpc: -32000, retry: 'never' },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, jsonRpc: -32000, retry: 'never' },
+  /** Of one principal alone: others are served. */
+  RATE_LIMITED: { http: 429, jsonRpc: -32000, retry: 'after-backoff' },
   AUTH_UNAVAILABLE: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },
   NO_OWNER: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },
   CAPACITY: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },

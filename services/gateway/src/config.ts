@@ -67,6 +67,16 @@ export const GatewayConfigSchema = z.strictObject({
     .default(4 * 1024 * 1024)
     .describe('Largest POST body in bytes.'),
   maxConnections: z.int().min(1).default(10_000).describe('Open SSE connections at most; more get 503.'),
+  requestsPerSecondPerPrincipal: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe('Requests a second of one principal, and twice as many at once; more get 429. Only with tokens.'),
+  streamsPerPrincipal: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe('Open SSE connections of one principal; more get 429. Only with tokens.'),
   keepAliveMs: z
     .int()
     .min(100)

@@ -9,6 +9,7 @@ import { refuse } from './answer-error.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
+import type { PrincipalLimits } from './principal-limits.ts';
 import type { ServedPartitions } from './served-partitions.ts';
 import type { StandaloneStart } from './standalone-start.ts';
 import type { TakeoverLimit } from './takeover-limit.ts';
@@ -29,6 +30,7 @@ export interface GatewayContext extends GatewayDeps {
   readonly served: ServedPartitions;
   readonly connections: Connections;
   readonly takeovers: TakeoverLimit;
+  readonly limits: PrincipalLimits;
   readonly guard: HistoryGuard;
   readonly standaloneStart: StandaloneStart;
   /** The epoch in force and its tails. */

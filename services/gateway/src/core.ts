@@ -20,6 +20,7 @@ import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
 import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
+import { PrincipalLimits } from './principal-limits.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { ServedPartitions } from './served-partitions.ts';
 import { StandaloneStart } from './standalone-start.ts';
@@ -160,6 +161,7 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
     served,
     connections,
     takeovers: new TakeoverLimit(clock),
+    limits: new PrincipalLimits(config, clock),
     guard,
     standaloneStart: new StandaloneStart(),
     current: () => ({ epoch, tails }),
@@ -233,6 +235,7 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
     const admitted = admit(context, request);
     // Without a wait where there is nothing to wait for.
     const caller = admitted instanceof Promise ? await admitted : admitted;
+    context.limits.enter(caller.principal);
     if (context.guard.isBroken()) refuseBroken();
     switch (method) {
       case 'POST':

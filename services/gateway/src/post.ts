@@ -132,7 +132,7 @@ async function append(context: GatewayContext, incoming: Incoming): Promise<Outc
   }
   // A client that could not come back must not lose its answer to a gateway that is about to stop.
   if (context.isDraining() && !canPrime(version)) refuse('DRAINING', 'This gateway is stopping; try again');
-  return inPlace(context, (leave) => ask(context, incoming, requests, leave));
+  return inPlace(context, session, (leave) => ask(context, incoming, requests, leave));
 }
 
 /** @param requests their places in the body, and their ids. */

@@ -5,7 +5,7 @@ import { sha256 } from '@throughline/protocol';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import type { GatewayConfig } from '../config.ts';
 import type { IssuerConfig } from './auth-config.ts';
-import { judgeToken, readBearer, refused, withoutSlash } from './judge-token.ts';
+import { ANONYMOUS_PRINCIPAL, judgeToken, readBearer, refused, withoutSlash } from './judge-token.ts';
 import type { Caller, TokenVerdict, VerifiedToken } from './judge-token.ts';
 import { fetchKeySet, fixedKeys, RemoteKeys } from './key-source.ts';
 import type { KeySource } from './key-source.ts';
@@ -16,7 +16,7 @@ import { verifyToken } from './verify-token.ts';
 import type { TokenIssuer } from './verify-token.ts';
 
 /** Where nobody is asked for a token. */
-const ANONYMOUS: Caller = { principal: 'anonymous', untilMs: null };
+const ANONYMOUS: Caller = { principal: ANONYMOUS_PRINCIPAL, untilMs: null };
 /** Tokens whose signature was checked lately. */
 const MAX_KNOWN = 10_000;
 

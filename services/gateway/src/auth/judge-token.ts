@@ -8,6 +8,9 @@ export interface Caller {
   readonly untilMs: number | null;
 }
 
+/** Everybody, where nobody is asked for a token. */
+export const ANONYMOUS_PRINCIPAL = 'anonymous';
+
 /** Why no caller is known. What a client is told of each stands in `refuse-token.ts`. */
 export type TokenRefusal =
   | 'no-token'
