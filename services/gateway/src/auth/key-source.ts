@@ -41,7 +41,7 @@ export interface RemoteKeysOptions {
 }
 
 /** Milliseconds. */
-export const KEY_TIMES = {
+const KEY_TIMES = {
   /** For an answer of the provider. */
   fetch: 5000,
   /** After which newer keys are asked for, while the kept ones serve. */

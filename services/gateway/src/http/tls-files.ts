@@ -15,7 +15,7 @@ export interface TlsTexts {
 }
 
 /** Milliseconds between two looks at the files. */
-export const TLS_LOOK_MS = 10_000;
+const TLS_LOOK_MS = 10_000;
 
 /** Rejects if a file cannot be read, or they cannot be used together. */
 export async function readTls({ certFile, keyFile }: TlsFiles): Promise<TlsTexts> {
