@@ -218,6 +218,8 @@ export class Session {
     const call = this.#calls.get(idKey(id));
     call?.stream.stop();
     if (call !== undefined) this.#forget(call);
+    // MCP forbids to cancel it; before its answer there is no session to cancel anything in.
+    if (call?.message.method === 'initialize') return null;
     return { ...message, params: { ...message.params, requestId: id } };
   }
 
