@@ -71,7 +71,6 @@ async function resumeAt(
     case 'anchor':
       break;
   }
-  const { stream } = cursor;
   reader.skipTo(cursor.offset + 1);
   const following = startFollowing(cursor.stream, attachment);
   const first = await readFirst(context, { tail, key, following, anchor: found.record, reader, signal });
