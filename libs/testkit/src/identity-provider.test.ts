@@ -35,7 +35,7 @@ describe('the identity provider of tests', () => {
     return (await response.json()) as Record<string, unknown>;
   }
 
-  async function logIn(user: string): Promise<Record<string, unknown>> {
+  async function logIn(user: string, more: Record<string, string> = {}): Promise<Record<string, unknown>> {
     const url = new URL('/auth', provider.issuer);
     url.search = new URLSearchParams({
       response_type: 'code',
@@ -46,6 +46,7 @@ describe('the identity provider of tests', () => {
       resource: RESOURCE,
       code_challenge: createHash('sha256').update(VERIFIER).digest('base64url'),
       code_challenge_method: 'S256',
+      ...more,
     }).toString();
     const back = await provider.authorize(url, user);
     expect(back.href.split('?')[0]).toBe(REDIRECT);
@@ -83,6 +84,12 @@ describe('the identity provider of tests', () => {
     );
     expect(again['access_token']).not.toBe(tokens['access_token']);
     expect(await claimsOf(again['access_token'])).toMatchObject({ sub: 'alice', scope: 'mcp' });
+  }, 60_000);
+
+  it('says yes to a client that insists on being allowed, as those do that ask for offline access', async () => {
+    const tokens = await logIn('carol', { scope: 'mcp offline_access', prompt: 'consent' });
+    expect(await claimsOf(tokens['access_token'])).toMatchObject({ sub: 'carol', scope: 'mcp' });
+    expect(tokens['refresh_token']).toBeTypeOf('string');
   }, 60_000);
 
   it('is found by both discovery documents', async () => {

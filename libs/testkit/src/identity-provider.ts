@@ -67,7 +67,7 @@ export async function startIdentityProvider(options: IdentityProviderOptions = {
   const protocol = provider.callback();
   answer = (request, response) => {
     if (request.url?.startsWith(INTERACTION) === true) {
-      logIn(provider, request, response).catch(() => {
+      interact(provider, request, response).catch(() => {
         response.writeHead(400).end('the login has ended');
       });
     } else void protocol(request, response);
@@ -105,7 +105,8 @@ function configure(scopes: readonly string[], accessTokenSeconds: () => number):
     loadExistingGrant: grantEverything,
     issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: () => false,
-    rotateRefreshToken: true,
+    // Official clients refresh from several requests at once, and one that was used twice would end the whole grant.
+    rotateRefreshToken: false,
     clientBasedCORS: () => true,
     pkce: { required: () => true },
     ttl: {
@@ -137,28 +138,40 @@ function configure(scopes: readonly string[], accessTokenSeconds: () => number):
   };
 }
 
-/** Nobody is asked for consent. */
-const grantEverything: NonNullable<Configuration['loadExistingGrant']> = async ({ oidc }) => {
-  const { client, session, params } = oidc;
-  if (client === undefined || session?.accountId === undefined) return undefined;
-  const grant = new oidc.provider.Grant({ clientId: client.clientId, accountId: session.accountId });
-  const asked = typeof params?.['scope'] === 'string' ? params['scope'] : '';
-  grant.addOIDCScope(asked);
-  const resource = params?.['resource'];
-  for (const each of Array.isArray(resource) ? resource : [resource])
-    if (typeof each === 'string') grant.addResourceScope(each, asked);
-  await grant.save();
-  return grant;
+/** Nobody is asked for consent, */
+const grantEverything: NonNullable<Configuration['loadExistingGrant']> = ({ oidc }) => {
+  const { client, session, params, provider } = oidc;
+  return client === undefined || session?.accountId === undefined
+    ? undefined
+    : grant(provider, client.clientId, session.accountId, params ?? {});
 };
 
-async function logIn(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const { params } = await provider.interactionDetails(request, response);
+/** or says yes at once if a client insists on asking (`prompt=consent`). */
+async function interact(provider: Provider, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const { params, prompt, session } = await provider.interactionDetails(request, response);
   const hint = params[USER_PARAMETER];
-  await provider.interactionFinished(request, response, {
-    login: { accountId: typeof hint === 'string' ? hint : NOBODY },
-    // Who asks for `offline_access` asks for consent as well.
-    consent: {},
-  });
+  const user = typeof hint === 'string' ? hint : NOBODY;
+  const result =
+    prompt.name === 'consent' && session !== undefined
+      ? { consent: { grantId: (await grant(provider, String(params['client_id']), session.accountId, params)).jti } }
+      : { login: { accountId: user } };
+  await provider.interactionFinished(request, response, result, { mergeWithLastSubmission: true });
+}
+
+async function grant(
+  provider: Provider,
+  clientId: string,
+  accountId: string,
+  params: Readonly<Record<string, unknown>>,
+): Promise<InstanceType<Provider['Grant']>> {
+  const made = new provider.Grant({ clientId, accountId });
+  const scope = typeof params['scope'] === 'string' ? params['scope'] : '';
+  made.addOIDCScope(scope);
+  const { resource } = params;
+  for (const each of Array.isArray(resource) ? resource : [resource])
+    if (typeof each === 'string') made.addResourceScope(each, scope);
+  await made.save();
+  return made;
 }
 
 async function followRedirects(issuer: string, start: URL, user: string): Promise<URL> {

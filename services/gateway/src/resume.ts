@@ -41,7 +41,7 @@ export async function resume(context: GatewayContext, options: Resume): Promise<
     case 'read':
       break;
   }
-  return inPlace(context, (leave) => resumeAt(context, options, opening.cursor, leave));
+  return inPlace(context, session, (leave) => resumeAt(context, options, opening.cursor, leave));
 }
 
 async function resumeAt(
@@ -71,7 +71,6 @@ async function resumeAt(
     case 'anchor':
       break;
   }
-  const { stream } = cursor;
   reader.skipTo(cursor.offset + 1);
   const following = startFollowing(cursor.stream, attachment);
   const first = await readFirst(context, { tail, key, following, anchor: found.record, reader, signal });

@@ -1,7 +1,7 @@
 /**
  * One SSE connection: writes what the log says of one stream, in log order, each message once, until the stream ends,
  * the client goes, or another connection takes the stream. Nothing is written that was not read back from the log.
- * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON, GW-LOST.
+ * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON, GW-LOST, AUTH-EXPIRY.
  */
 import { allLostSince, follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
@@ -59,6 +59,7 @@ export interface StreamOptions {
   readonly first?: CursorResult;
 }
 
+const LONGEST_TIMER_MS = 3600_000;
 /** See `mcp-app.ts`: without a reason an abort makes an error with a stack. */
 const STOPPED = 'the stream ends';
 
@@ -121,6 +122,7 @@ export class SseStream implements Connection {
   async run(): Promise<number> {
     const { context, options } = { context: this.#context, options: this.#options };
     const remove = context.connections.add(this);
+    const forgetToken = this.#endWithToken();
     const onGone = (): void => {
       this.#stop.abort(STOPPED);
     };
@@ -145,9 +147,38 @@ export class SseStream implements Connection {
       for (const signal of ends) signal.removeEventListener('abort', onGone);
       options.sink.end();
       remove();
+      forgetToken();
       options.leave();
     }
     return 200;
+  }
+
+  /**
+   * When its token is refused, the connection ends as in a drain, so that the client comes back where it was with
+   * another token. A call was allowed when it was made: by default its stream goes on to the answer, since there are
+   * clients that lose their cursor over a 401 (docs/adr/0015-streams-whose-token-expires.md).
+   */
+  #endWithToken(): () => void {
+    const { clock, config, metrics } = this.#context;
+    const { untilMs } = this.#options.session;
+    const isCall = this.#following.stream.kind === 'request';
+    if (untilMs === null || config.expiredStreams === 'keep' || (isCall && config.expiredStreams === 'finish-calls'))
+      return () => undefined;
+    let cancel = (): void => undefined;
+    const wait = (): void => {
+      const leftMs = untilMs - clock.wallMs();
+      // Looked at each hour: the wall clock may be set, and timers have a longest time.
+      if (leftMs > 0) {
+        cancel = clock.setTimer(Math.min(leftMs, LONGEST_TIMER_MS), wait);
+        return;
+      }
+      metrics.add('throughline_gateway_expired_streams_total');
+      this.closeForDrain(isCall ? 'when-resumable' : 'now');
+    };
+    wait();
+    return () => {
+      cancel();
+    };
   }
 
   closeForDrain(when: 'when-resumable' | 'now'): void {
