@@ -356,7 +356,7 @@ export class ClientCalls {
       method: call.message.method,
       error: isKnown ? reason : String(error),
     });
-    this.#settle(session, call, wireError('SERVER_FAILED', `The server failed: ${reason}`, { mayHaveRun }));
+    this.#settle(session, call, wireError('SERVER_FAILED', `The server failed: ${toldOf(error)}`, { mayHaveRun }));
     if (isInitialize || error instanceof RestoreRefusedError) void this.#life.end(session.key, 'server-gone');
   }
 
@@ -419,4 +419,18 @@ function isDone(call: OpenCall): boolean {
 
 function settledOf({ at, stream, bodyHash, after }: OpenCall): SettledCall {
   return { at, stream, bodyHash, after };
+}
+
+/** What a client hears of a server that could not take its call: nothing of how it is set up. SPEC: WRK-TELLS. */
+function toldOf(error: unknown): string {
+  if (error instanceof RestoreRefusedError) return error.message;
+  if (!(error instanceof HostError)) return 'it could not be reached';
+  switch (error.code) {
+    case 'HOST_CONFIG':
+      return 'it could not be started';
+    case 'HOST_TIMEOUT':
+      return 'it did not answer in time';
+    case 'HOST_GONE':
+      return error.message;
+  }
 }
