@@ -170,13 +170,13 @@ const edit: fc.Arbitrary<Edit> = fc.oneof(
 
 /** One of `valid` with a few edits, or none; and now and then anything at all. */
 export function mutations(valid: readonly (string | Uint8Array)[]): fc.Arbitrary<Buffer> {
-  const corpus = valid.map((entry) => Buffer.from(entry as string));
-  return fc.oneof(
+  const corpus = valid.map((entry): Buffer => Buffer.from(entry as string));
+  return fc.oneof<fc.MaybeWeightedArbitrary<Buffer>[]>(
     {
       weight: 9,
       arbitrary: fc
         .tuple(fc.constantFrom(...corpus), fc.array(edit, { maxLength: 5 }))
-        .map(([bytes, edits]) => edits.reduce((edited, apply) => apply(edited), bytes)),
+        .map(([bytes, edits]) => edits.reduce<Buffer>((edited, apply) => apply(edited), bytes)),
     },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 200 }).map((bytes) => Buffer.from(bytes)) },
   );

@@ -28,7 +28,7 @@ export function createSessionSet(): SessionSet {
     async open(context, callbacks, start) {
       if (isSetClosed) throw new HostError('HOST_GONE', 'the host is closed');
       let isClosed = false;
-      let gone: readonly [reason: string, details?: string] | undefined;
+      let gone: readonly [reason: string, details?: string | undefined] | undefined;
       let hasResolved = false;
 
       const inner = await start({
@@ -65,7 +65,7 @@ export function createSessionSet(): SessionSet {
         await kept.close();
         throw new HostError('HOST_GONE', 'the session ended while its server was starting');
       }
-      const announce = (what: readonly [reason: string, details?: string]): void => {
+      const announce = (what: readonly [reason: string, details?: string | undefined]): void => {
         if (isClosed) return;
         callbacks.onGone(...what);
         void kept.close();
