@@ -16,6 +16,8 @@ export const FUZZ_DEADLINE_MS = 180_000;
 export interface FuzzOptions<T> {
   /** Inputs that once broke something: tried first. */
   readonly finds?: readonly T[];
+  /** Milliseconds in the change lane. Default 1000. */
+  readonly changeMs?: number;
 }
 
 interface Run {
@@ -24,10 +26,10 @@ interface Run {
   tried: number;
 }
 
-function beginRun(): Run {
+function beginRun(changeMs = CHANGE_MS): Run {
   return {
     seed: Number(process.env['FUZZ_SEED'] ?? Math.floor(Math.random() * 2 ** 31)),
-    ms: Number(process.env['FUZZ_MS'] ?? (process.env['DEEP'] === '1' ? DEEP_MS : CHANGE_MS)),
+    ms: Number(process.env['FUZZ_MS'] ?? (process.env['DEEP'] === '1' ? DEEP_MS : changeMs)),
     tried: 0,
   };
 }
@@ -56,7 +58,7 @@ export function fuzz<T>(
   check: (input: T) => void,
   options: FuzzOptions<T> = {},
 ): number {
-  const run = beginRun();
+  const run = beginRun(options.changeMs);
   try {
     fc.assert(
       fc.property(inputs, (input) => {
@@ -78,7 +80,7 @@ export async function fuzzAsync<T>(
   check: (input: T) => Promise<void>,
   options: FuzzOptions<T> = {},
 ): Promise<number> {
-  const run = beginRun();
+  const run = beginRun(options.changeMs);
   try {
     await fc.assert(
       fc.asyncProperty(inputs, async (input) => {

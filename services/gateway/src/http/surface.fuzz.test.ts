@@ -93,7 +93,7 @@ it(
       await witness.unharmed();
     };
     try {
-      expect(await fuzzAsync('HTTP', attacks, round, { finds: FINDS })).toBeGreaterThan(0);
+      expect(await fuzzAsync('HTTP', attacks, round, { finds: FINDS, changeMs: 3000 })).toBeGreaterThan(0);
       await witness.unharmed();
       await until(() => connections === 1);
     } finally {
