@@ -81,15 +81,20 @@ export async function fuzzAsync<T>(
   options: FuzzOptions<T> = {},
 ): Promise<number> {
   const run = beginRun(options.changeMs);
+  let last = Promise.resolve();
   try {
     await fc.assert(
       fc.asyncProperty(inputs, async (input) => {
         run.tried++;
-        await check(input);
+        last = check(input);
+        await last;
       }),
       parametersOf(run, options),
     );
+    // The end of the time does not wait for the input that is being tried.
+    await last;
   } finally {
+    await last.catch(() => undefined);
     tell(target, run);
   }
   return run.tried;
