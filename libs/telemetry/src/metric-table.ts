@@ -107,8 +107,8 @@ export const METRIC_TABLE = {
   },
   throughline_worker_unreadable_total: {
     type: 'counter',
-    help: 'Inbound records that could not be read; each is copied to dead-letter.',
-    labels: [],
+    help: 'Records that could not be used, by topic; each is copied to dead-letter, and those of sessions are written anew.',
+    labels: ['topic'],
   },
 } as const satisfies Record<string, MetricRow>;
 

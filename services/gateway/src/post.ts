@@ -31,6 +31,7 @@ import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
 import type { Outcome } from './in-place.ts';
+import { refuseEraOfHeader } from './refuse-era.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatPrimer } from './sse.ts';
 import { jitteredRetryMs, SseStream } from './stream.ts';
@@ -72,6 +73,8 @@ async function existingSession(
   principal: string,
   body: ClientBody,
 ): Promise<SessionAndVersion> {
+  // Before the session, which a client of a later revision has none of.
+  refuseEraOfHeader(request);
   const session = requireLiving(await checkSession(context, request, principal));
   const version = versionOf(context, request, session);
   if (body.isBatch && !canBatch(version))

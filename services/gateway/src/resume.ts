@@ -17,7 +17,7 @@ import { CLIENT_GONE } from './exchange.ts';
 import type { ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
 import type { Outcome } from './in-place.ts';
-import { holdsRequest, pendingRequests } from './pending-requests.ts';
+import { pendingRequests } from './pending-requests.ts';
 import { countResume, refuseResume } from './refuse-resume.ts';
 import type { Resume } from './refuse-resume.ts';
 import { formatComment, formatPrimer } from './sse.ts';
@@ -104,9 +104,6 @@ async function resumeAt(
     ],
     headers: { [HTTP_HEADER.replayFrom]: `${partition}.${cursor.offset}` },
     isResumable: true,
-    ...(stream.kind === 'request'
-      ? { holdsRequest: (asked: AbortSignal) => holdsRequest(context, session, stream.at, asked) }
-      : {}),
     ...(first === null ? {} : { first }),
   });
 }

@@ -5,6 +5,7 @@ import { deadline, LogError } from '@throughline/log';
 import { refuse } from './answer-error.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest } from './exchange.ts';
+import { refuseEraOfHeader, sayBack } from './refuse-era.ts';
 
 export type SessionState = 'lives' | 'ended' | 'former-epoch';
 
@@ -77,16 +78,18 @@ export function requireLiving({ session, state }: CheckedSession): SessionRef {
 /**
  * The MCP revision of a request: the negotiated one if this gateway knows it, else the header's, else 2025-03-26. A
  * header that names another served revision than the negotiated changes nothing: clients send a fixed one (the official
- * conformance suite among them). Refusal: `VERSION_UNSUPPORTED` if the header names one that is not served.
+ * conformance suite among them). Refusals: `ERA_UNSUPPORTED` if the header names a later revision, `VERSION_UNSUPPORTED`
+ * if it names anything else that is not served.
  */
 export function versionOf(context: GatewayContext, request: GatewayRequest, session: SessionRef): string {
+  refuseEraOfHeader(request);
   const header = request.header(HTTP_HEADER.protocolVersion.toLowerCase());
   const negotiated = context.directory.get(session.id.partition, session.id.key)?.record?.version;
   if (header !== undefined && !isAcceptedVersion(header)) {
     refuse(
       'VERSION_UNSUPPORTED',
       `${HTTP_HEADER.protocolVersion} ${JSON.stringify(header.slice(0, 32))} is not supported`,
-      { data: { supported: LEGACY_VERSIONS } },
+      { data: { supported: LEGACY_VERSIONS, requested: sayBack(header) } },
     );
   }
   return negotiated !== undefined && negotiated !== '' ? negotiated : (header ?? BATCH_VERSION);

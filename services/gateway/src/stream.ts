@@ -24,6 +24,7 @@ import type { Connection } from './connections.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { ResponseSink } from './exchange.ts';
+import { holdsRequest } from './pending-requests.ts';
 import { readMessage } from './read-message.ts';
 import { formatComment, formatEvent, formatPrimer, formatRetry } from './sse.ts';
 import { terminalEvents } from './terminal-events.ts';
@@ -54,11 +55,6 @@ export interface StreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the client can come back where it is: it has an id of this stream, or gets one in the prelude. */
   readonly isResumable: boolean;
-  /**
-   * Of a request stream that another connection began: whether the log still holds its request, `null` if that cannot
-   * be said now. Asked when the stream is quiet.
-   */
-  holdsRequest?(signal: AbortSignal): Promise<boolean | null>;
   /** Events read already, before the head was sent. */
   readonly first?: CursorResult;
 }
@@ -118,7 +114,7 @@ export class SseStream implements Connection {
     this.#tag = streamTag(options.session.text, options.following.stream);
     this.#requestId = options.pending?.size === 1 ? options.pending.get(options.following.stream.at) : undefined;
     this.#epoch = options.session.id.epoch;
-    this.#isRequestHeld = options.holdsRequest === undefined ? true : null;
+    this.#isRequestHeld = options.following.stream.kind === 'request' ? null : true;
   }
 
   /** Runs the connection to its end; resolves with the status. Never rejects. */
@@ -304,7 +300,10 @@ export class SseStream implements Connection {
       this.#buffer += formatComment('keepalive');
     await this.#flush();
     this.#pending ??= (await this.#options.findPending?.(this.#stop.signal)) ?? null;
-    this.#isRequestHeld ??= (await this.#options.holdsRequest?.(this.#stop.signal)) ?? null;
+    const { stream } = this.#following;
+    if (stream.kind !== 'request') return true;
+    this.#context.guard.lookAgain(this.#options.tail.partition);
+    this.#isRequestHeld ??= await holdsRequest(this.#context, this.#options.session, stream.at, this.#stop.signal);
     if (this.#isRequestHeld !== false) return true;
     await this.#failLost('The log holds another message where the request was: its history was cut');
     return false;
