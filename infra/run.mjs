@@ -28,11 +28,13 @@ const COMMANDS = {
   containers: ['infra/docker/run-containers.ts'],
   'compose:secret': ['infra/compose/make-secret.ts'],
   'compose:drive': ['infra/compose/drive.ts'],
+  security: ['infra/gates/security.ts'],
 };
 
 /** They take no options, and say for `--help` what they do: another one that is given was meant for something else. */
 const WITHOUT_OPTIONS = {
   check: 'Runs the gates alone: types, lint, formats, dependencies, unused code and the rules of SPEC.md.',
+  security: 'Looks for secrets in what would be committed, and for known holes in what is shipped.',
   'demo:failover': 'A tool call goes on while the gateway that streams it is killed.',
   'demo:human': 'A tool asks a person, the worker that waits is killed, and the person is asked once.',
   'demo:rolling-deploy':

@@ -30,6 +30,7 @@ function gates(): (readonly [name: string, command: readonly string[]])[] {
     ['dependencies', [bin('depcruise'), '--config', '.dependency-cruiser.cjs', ...folders]],
     ['unused', [bin('knip'), '--no-config-hints']],
     ['spec', [process.execPath, 'infra/gates/spec-gate.ts']],
+    ['security', [process.execPath, 'infra/gates/security.ts']],
   ];
 }
 

@@ -54,6 +54,7 @@ describe('a redirect', () => {
     [308, 'https://server.test/mcp'],
     [308, 'http://server.test:8080/mcp'],
     [307, '//elsewhere.test/mcp'],
+    // secretlint-disable-next-line -- nobody's
     [307, 'http://me:secret@server.test/mcp'],
     [307, 'http://['],
     [307, null],

@@ -76,16 +76,24 @@ export async function readText(body: ReadableStream<Uint8Array> | null, options:
   }
 }
 
-const LINE_FEED = 0x0a;
+const [LINE_FEED, CARRIAGE_RETURN] = [0x0a, 0x0d];
 
-/** Each with its end, and what is left. */
+/** Each with its end, and what is left. Either byte ends a line; the line feed of a pair is a piece of its own. */
 function* linesOf(chunk: Uint8Array): Generator<Uint8Array> {
   let from = 0;
-  for (let end = chunk.indexOf(LINE_FEED); end >= 0; end = chunk.indexOf(LINE_FEED, from)) {
+  const next = (byte: number): number => {
+    const at = chunk.indexOf(byte, from);
+    return at < 0 ? chunk.length : at;
+  };
+  // Each is looked for again only when it was passed: else one that never comes is looked for in every line.
+  let [feed, carriage] = [next(LINE_FEED), next(CARRIAGE_RETURN)];
+  while (from < chunk.length) {
+    const end = Math.min(feed, carriage);
     yield chunk.subarray(from, end + 1);
     from = end + 1;
+    if (feed < from) feed = next(LINE_FEED);
+    if (carriage < from) carriage = next(CARRIAGE_RETURN);
   }
-  if (from < chunk.length) yield chunk.subarray(from);
 }
 
 /** So often it is asked whether the silence has lasted too long by what is known of the server meanwhile. */

@@ -657,6 +657,16 @@ export const OPTIONS = {
     roles: HOSTING,
     worker: 'maxRunning',
   },
+  'max-running-per-principal': {
+    group: 'Limits of the worker',
+    kind: 'count',
+    placeholder: 'number',
+    default: '2048',
+    help: 'Requests of one principal that run at once in a worker. Less than --max-running keeps places for the others.',
+    yaml: 'limits.maxRunningPerPrincipal',
+    roles: HOSTING,
+    worker: 'maxRunningPerPrincipal',
+  },
   'max-running-per-session': {
     group: 'Limits of the worker',
     kind: 'count',

@@ -1,9 +1,10 @@
-/** The body of a POST: what kind of messages it holds. Pure. SPEC: GW-BODY, GW-BATCH. */
+/** The body of a POST: what kind of messages it holds. Pure. SPEC: GW-BODY, GW-BATCH, GW-TWICE. */
 import { classifyMessage, findClientFault } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
 import { eachToken, isDeeperThan } from './json-tokens.ts';
 import { refuseEraOfMessage } from './refuse-era.ts';
+import { hasRepeatedField } from './repeated-fields.ts';
 
 export interface ClientBody {
   readonly messages: readonly Classified[];
@@ -15,6 +16,9 @@ export interface ClientBody {
 const MAX_BATCH = 100;
 /** Levels of arrays and objects in each other. */
 const MAX_DEPTH = 512;
+/** Where no name may stand twice: the message, its params, and what these hold. */
+const MESSAGE_LEVELS = 3;
+const BATCH_LEVELS = MESSAGE_LEVELS + 1;
 /** Bytes that are no UTF-8 are refused, not altered. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
@@ -28,6 +32,8 @@ export function parseClientBody(body: Uint8Array): ClientBody {
     return refuse('MALFORMED_JSON', 'The body is not JSON in UTF-8');
   }
   const isBatch = Array.isArray(value);
+  if (hasRepeatedField(body, value, isBatch ? BATCH_LEVELS : MESSAGE_LEVELS))
+    refuse('INVALID_REQUEST', 'A field stands twice in the message, in its params or in what these hold');
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (entries.length === 0) return refuse('INVALID_REQUEST', 'A batch must not be empty');
   if (entries.length > MAX_BATCH) return refuse('INVALID_REQUEST', `A batch has at most ${MAX_BATCH} messages`);

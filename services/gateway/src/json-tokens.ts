@@ -1,16 +1,16 @@
 /** The structure of JSON without parsing it. Pure. */
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 const [OPEN_ARRAY, OPEN_OBJECT, CLOSE_ARRAY, CLOSE_OBJECT] = [0x5b, 0x7b, 0x5d, 0x7d];
-const COMMA = 0x2c;
+const [COMMA, COLON] = [0x2c, 0x3a];
 
 /**
- * Brackets and commas of `json` (UTF-8) outside of its texts, in order, until `visit` says `false`. Never throws.
+ * Brackets, commas and colons of `json` (UTF-8) outside of its texts, in order, until `visit` says `false`. Never throws.
  * @param visit gets the place in the bytes, and how many arrays and objects are around it, those that it opens or closes
  * included.
  */
 export function eachToken(
   json: Uint8Array,
-  visit: (kind: 'open' | 'close' | 'comma', at: number, depth: number) => boolean,
+  visit: (kind: 'open' | 'close' | 'comma' | 'colon', at: number, depth: number) => boolean,
 ): void {
   let depth = 0;
   let isString = false;
@@ -35,6 +35,9 @@ export function eachToken(
         break;
       case COMMA:
         if (!visit('comma', at, depth)) return;
+        break;
+      case COLON:
+        if (!visit('colon', at, depth)) return;
         break;
       default:
     }

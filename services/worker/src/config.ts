@@ -65,6 +65,11 @@ export const WorkerConfigSchema = z.strictObject({
       'Server instances of one principal in this worker, over all servers; without authentication all clients are one.',
     ),
   maxRunning: z.int().min(1).default(2048).describe('Requests that run at once in this worker.'),
+  maxRunningPerPrincipal: z
+    .int()
+    .min(1)
+    .default(2048)
+    .describe('Requests of one principal that run at once in this worker; without authentication all clients are one.'),
   maxRunningPerSession: z.int().min(1).default(32).describe('Requests that run at once in one session.'),
   maxQueuedPerSession: z
     .int()

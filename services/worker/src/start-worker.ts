@@ -96,7 +96,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     guard,
     outages,
     catalogs,
-    places: new RunningPlaces(config.maxRunning),
+    places: new RunningPlaces(config.maxRunning, config.maxRunningPerPrincipal),
     seats: new InstanceSeats(
       { server: (name) => config.servers[name]?.maxSessions ?? 0, principal: config.maxSessionsPerPrincipal },
       () => {

@@ -52,6 +52,21 @@ describe('sockets', () => {
     );
   });
 
+  it('[GW-LIMIT] a client that connects and says nothing is cut off', async () => {
+    await start({ patience: PATIENCE });
+    expect(await readAll(await raw(''))).toMatch(/^(HTTP\/1\.1 408 |$)/);
+  });
+
+  it('[GW-LIMIT] a client that is answered before its body has come, and goes on with it for ever, is cut off', async () => {
+    await start({ patience: PATIENCE });
+    const socket = await raw('POST /hang HTTP/1.1\r\nHost: a\r\nContent-Length: 99000000000\r\n\r\n');
+    const [answer] = (await once(socket, 'data')) as [Buffer];
+    expect(answer.toString()).toMatch(/^HTTP\/1\.1 200 /);
+    const timer = setInterval(() => socket.write('x'.repeat(1000)), 20);
+    await readAll(socket);
+    clearInterval(timer);
+  });
+
   it('[GW-LIMIT] an answer may last longer than a request may take', async () => {
     await start({ patience: PATIENCE });
     const socket = await raw('GET /hang HTTP/1.1\r\nHost: a\r\n\r\n');

@@ -61,6 +61,8 @@ export async function listen(options: ListenOptions, listener: RequestListener):
   };
   const { server, stop } = await createFor(options, limits, listener);
   server.maxConnections = maxSockets;
+  // Else Node would ask for the body before anybody has looked at the head.
+  server.on('checkContinue', listener);
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {
       reject(listenError(error, `${host}:${port}`, flag));

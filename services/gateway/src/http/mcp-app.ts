@@ -1,4 +1,7 @@
-/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT, GW-STALLED, AUTH-QUERY. */
+/**
+ * The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS,
+ * GW-LIMIT, GW-STALLED, GW-ONE-HEADER, GW-PIPELINE, GW-CONTINUE, AUTH-QUERY.
+ */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { HTTP_HEADER } from '@throughline/protocol';
@@ -17,6 +20,7 @@ import { BodyBudget } from './body-budget.ts';
 import { cutWhenStalled } from './cut-when-stalled.ts';
 import { answerPreflight, serveMetadata } from './metadata.ts';
 import { NodeSink } from './node-sink.ts';
+import { awaitsContinue, findRepeatedHeader, Pipeline } from './request-shape.ts';
 
 const ALLOWED_HEADERS = [
   'Content-Type',
@@ -55,6 +59,7 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
   const onStalled = (): void => {
     metrics.add('throughline_gateway_stalled_clients_total');
   };
+  const pipeline = new Pipeline();
   app.use((request, response, next) => {
     // What happens to a socket is told by `close`; nobody else listens.
     response.on('error', () => undefined);
@@ -65,7 +70,9 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
       response.setHeader('Access-Control-Allow-Origin', origin);
       response.setHeader('Access-Control-Expose-Headers', EXPOSED_HEADERS);
     }
-    if (!core.isReady()) response.setHeader('Connection', 'close');
+    // One that waits to send its body, and is refused, may send something else next: where it begins nobody could tell.
+    if (!core.isReady() || awaitsContinue(request.headers.expect)) response.setHeader('Connection', 'close');
+    refuseShape(pipeline, request, response);
     next();
   });
   // A body is read only for those who may send one: the core asks the same again, for whoever calls it directly.
@@ -98,6 +105,10 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
       throw new RefusedError({ code: 'CAPACITY', message: 'This gateway reads as many bodies as it may' });
     response.on('close', release);
     response.locals['releaseBody'] = release;
+    if (awaitsContinue(request.headers.expect)) {
+      if (core.isReady()) response.removeHeader('Connection');
+      response.writeContinue();
+    }
     next();
   };
   const handle =
@@ -173,6 +184,17 @@ class HttpExchange implements GatewayRequest {
     this.#request.next = undefined;
     (this.#response.locals['releaseBody'] as (() => void) | undefined)?.();
   }
+}
+
+function refuseShape(pipeline: Pipeline, request: Request, response: Response): void {
+  const repeated = findRepeatedHeader(request.rawHeaders);
+  if (repeated !== null)
+    throw new RefusedError({ code: 'INVALID_REQUEST', message: `The header ${repeated} must stand once` });
+  if (!pipeline.enter(request.socket, response))
+    throw new RefusedError({
+      code: 'CAPACITY',
+      message: 'Too many requests of this connection wait for their answers; read those first',
+    });
 }
 
 const FAILED: Refusal = { code: 'INTERNAL', message: 'The gateway failed on this request' };

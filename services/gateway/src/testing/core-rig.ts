@@ -264,7 +264,7 @@ function makeExchange(sink: RecordingSink, done: Promise<void>): Exchange {
   };
 }
 
-function recordingLogger(lines: LogLine[]): Logger {
+export function recordingLogger(lines: LogLine[]): Logger {
   const at =
     (level: LogLine['level']) =>
     (event: string, fields: LogFields = {}): void => {

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { systemClock, systemRandom } from '@throughline/log';
 import { noMetrics, silentLogger } from '@throughline/telemetry';
-import type { Metrics } from '@throughline/telemetry';
+import type { Logger, Metrics } from '@throughline/telemetry';
 import { GatewayConfigSchema } from '../config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { startGateway } from '../start-gateway.ts';
@@ -37,6 +37,7 @@ export async function createHttpRig(
   config: Partial<GatewayConfig> = {},
   metrics: Metrics = noMetrics,
   partitions = 1,
+  logger: Logger = silentLogger,
 ): Promise<HttpRig> {
   const backend = await createBackend({ clock: systemClock, partitions });
   await backend.startWorker();
@@ -53,7 +54,7 @@ export async function createHttpRig(
     log: backend.log,
     clock: systemClock,
     random: systemRandom,
-    logger: silentLogger,
+    logger,
     metrics,
     renderMetrics: () => Promise.resolve('# metrics\n'),
   });

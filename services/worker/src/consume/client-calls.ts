@@ -203,18 +203,16 @@ export class ClientCalls {
 
   /** Stops timers and gives all places back. */
   close(): void {
-    let places = 0;
+    const { places } = this.#parts.context;
+    // Before any place is given back: else one of these would get it.
+    for (const session of this.#parts.sessions.all()) places.leave(session);
     for (const call of this.#open.values()) {
       call.cancelTimer?.();
       call.cancelTimer = null;
-      if (call.holdsPlace) places++;
-      call.holdsPlace = false;
+      call.place?.();
+      call.place = null;
     }
-    for (const session of this.#parts.sessions.all()) {
-      this.#parts.context.places.leave(session);
-      session.running = 0;
-    }
-    this.#parts.context.places.free(places);
+    for (const session of this.#parts.sessions.all()) session.running = 0;
   }
 
   #makeCall(
@@ -242,7 +240,7 @@ export class ClientCalls {
       mirrors: [],
       mirrorOf: null,
       cancelTimer: null,
-      holdsPlace: false,
+      place: null,
       memory: null,
     };
   }
@@ -289,7 +287,9 @@ export class ClientCalls {
     const call = session.queue.shift();
     if (call === undefined) return false;
     session.running++;
-    call.holdsPlace = true;
+    call.place = () => {
+      context.places.free(session);
+    };
     this.#start(session, call);
     return true;
   }
@@ -356,7 +356,7 @@ export class ClientCalls {
       method: call.message.method,
       error: isKnown ? reason : String(error),
     });
-    this.#settle(session, call, wireError('SERVER_FAILED', `The server failed: ${reason}`, { mayHaveRun }));
+    this.#settle(session, call, wireError('SERVER_FAILED', `The server failed: ${toldOf(error)}`, { mayHaveRun }));
     if (isInitialize || error instanceof RestoreRefusedError) void this.#life.end(session.key, 'server-gone');
   }
 
@@ -393,11 +393,12 @@ export class ClientCalls {
         if (request.call === call && request.id === null) session.outgoing.delete(asked);
     const queued = session.queue.indexOf(call);
     if (queued >= 0) session.queue.splice(queued, 1);
-    if (call.holdsPlace) {
-      call.holdsPlace = false;
+    const { place } = call;
+    if (place !== null) {
+      call.place = null;
       session.running--;
       if (session.queue.length > 0) this.#askForPlace(session);
-      this.#parts.context.places.free();
+      place();
     }
     this.#parts.wake();
   }
@@ -419,4 +420,18 @@ function isDone(call: OpenCall): boolean {
 
 function settledOf({ at, stream, bodyHash, after }: OpenCall): SettledCall {
   return { at, stream, bodyHash, after };
+}
+
+/** What a client hears of a server that could not take its call: nothing of how it is set up. SPEC: WRK-TELLS. */
+function toldOf(error: unknown): string {
+  if (error instanceof RestoreRefusedError) return error.message;
+  if (!(error instanceof HostError)) return 'it could not be reached';
+  switch (error.code) {
+    case 'HOST_CONFIG':
+      return 'it could not be started';
+    case 'HOST_TIMEOUT':
+      return 'it did not answer in time';
+    case 'HOST_GONE':
+      return error.message;
+  }
 }

@@ -47,7 +47,7 @@ export interface HostedSessionOptions {
   /** What the server says, internal answers aside. */
   onMessage(session: HostedSession, message: JsonRpcMessage, related: JsonRpcId | undefined): Promise<void>;
   onCloseStream(session: HostedSession, related: JsonRpcId): void;
-  onGone(session: HostedSession, reason: string): void;
+  onGone(session: HostedSession, reason: string, details?: string): void;
   /** A new instance takes messages. */
   onReady(session: HostedSession): void;
   /** Before an instance is made; `false`: there may be no more. */
@@ -239,8 +239,8 @@ export class HostedSession {
       onCloseStream: (related) => {
         if (!instance.isOver) this.#options.onCloseStream(this, related);
       },
-      onGone: (reason) => {
-        if (this.#over(instance)) this.#options.onGone(this, reason);
+      onGone: (...what) => {
+        if (this.#over(instance)) this.#options.onGone(this, ...what);
       },
     };
   }

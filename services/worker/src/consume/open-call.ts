@@ -34,8 +34,8 @@ export interface OpenCall {
   mirrorOf: Offset | null;
   /** Cancels the timer that records its start, if one is set. */
   cancelTimer: (() => void) | null;
-  /** It counts among the running calls. */
-  holdsPlace: boolean;
+  /** Gives back the place that it holds among the running calls; `null`: it holds none. */
+  place: (() => void) | null;
   /** What it said and heard under former owners; `null`: nothing. */
   memory: CallMemory | null;
 }

@@ -97,8 +97,8 @@ export class SessionLife {
         onMessage: this.#hooks.onMessage,
         onCloseStream: this.#hooks.onCloseStream,
         onReady: this.#hooks.onReady,
-        onGone: (gone, reason) => {
-          this.#gone(gone, reason);
+        onGone: (...gone) => {
+          this.#gone(...gone);
         },
         takeSeat: () => {
           const isTaken = seats.take(server, principal);
@@ -194,13 +194,14 @@ export class SessionLife {
     }
   }
 
-  #gone(session: HostedSession, reason: string): void {
+  #gone(session: HostedSession, reason: string, details = ''): void {
     const { context, partition } = this.#parts;
     context.logger.warn('server instance is gone', {
       partition,
       session: session.key,
       server: session.server,
       reason,
+      ...(details === '' ? {} : { details }),
     });
     if (session.ended) return;
     // What waits to be run again keeps its questions.

@@ -23,8 +23,12 @@ export interface HostCallbacks {
    * stream (a request with that very id is never named here).
    */
   onCloseStream(related: JsonRpcId): void;
-  /** The instance is gone by itself (process died, upstream session lost). At most once; never after `close()`. */
-  onGone(reason: string): void;
+  /**
+   * The instance is gone by itself (process died, upstream session lost). At most once; never after `close()`.
+   * @param details what it had said elsewhere (the last lines of its stderr), for the log and whoever set it up: they may
+   * hold what is no client's business.
+   */
+  onGone(reason: string, details?: string): void;
 }
 
 export interface DeliverExtra {

@@ -140,8 +140,9 @@ export async function probeServer(host: McpHost, options: ProbeOptions): Promise
       {
         onMessage: client.onMessage,
         onCloseStream: () => undefined,
-        onGone(reason) {
-          failed.reject(new HostError('HOST_GONE', `it ended before it answered ${step}: ${reason}`));
+        onGone(reason, details = '') {
+          const words = details === '' ? reason : `${reason}; ${details}`;
+          failed.reject(new HostError('HOST_GONE', `it ended before it answered ${step}: ${words}`));
         },
       },
     );

@@ -28,7 +28,7 @@ export function createSessionSet(): SessionSet {
     async open(context, callbacks, start) {
       if (isSetClosed) throw new HostError('HOST_GONE', 'the host is closed');
       let isClosed = false;
-      let goneReason: string | undefined;
+      let gone: readonly [reason: string, details?: string | undefined] | undefined;
       let hasResolved = false;
 
       const inner = await start({
@@ -36,10 +36,10 @@ export function createSessionSet(): SessionSet {
         onCloseStream(related) {
           if (!isClosed) callbacks.onCloseStream(related);
         },
-        onGone(reason) {
-          if (isClosed || goneReason !== undefined) return;
-          goneReason = reason;
-          if (hasResolved) announce(reason);
+        onGone(...what) {
+          if (isClosed || gone !== undefined) return;
+          gone = what;
+          if (hasResolved) announce(what);
         },
       });
 
@@ -65,14 +65,14 @@ export function createSessionSet(): SessionSet {
         await kept.close();
         throw new HostError('HOST_GONE', 'the session ended while its server was starting');
       }
-      const announce = (reason: string): void => {
+      const announce = (what: readonly [reason: string, details?: string | undefined]): void => {
         if (isClosed) return;
-        callbacks.onGone(reason);
+        callbacks.onGone(...what);
         void kept.close();
       };
       hasResolved = true;
       // The caller first gets its session.
-      if (goneReason !== undefined) setImmediate(announce, goneReason);
+      if (gone !== undefined) setImmediate(announce, gone);
       return kept;
     },
     async close() {

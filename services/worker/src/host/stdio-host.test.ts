@@ -85,7 +85,8 @@ describe.each(['v1', 'v2'])('a stdio host with an unmodified SDK %s server', (li
     await driver.initialize();
     const params = { name: 'die', arguments: {} };
     await driver.session.deliver({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }, { canPoll: true });
-    expect(await driver.waitGone()).toMatch(/exited with code 3.*the fixture dies now/);
+    expect(await driver.waitGone()).toBe('the stdio server exited with code 3');
+    expect(driver.goneDetails[0]).toMatch(/the fixture dies now/);
     await expect(driver.request('ping')).rejects.toMatchObject({ code: 'HOST_GONE' });
     expect(driver.goneReasons).toHaveLength(1);
   });

@@ -53,8 +53,7 @@ export function createStdioSession(
     goneReason = reason;
     stdin.fail(new HostError('HOST_GONE', reason));
     void child.stop(limits);
-    const details = diagnose();
-    callbacks.onGone(details === '' ? reason : `${reason}; ${details}`);
+    callbacks.onGone(reason, diagnose());
   };
 
   const complain = (event: string, fields: Readonly<Record<string, unknown>>): void => {

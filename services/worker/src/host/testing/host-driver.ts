@@ -13,6 +13,8 @@ export interface HostDriver {
   readonly received: readonly Received[];
   readonly closedStreams: readonly JsonRpcId[];
   readonly goneReasons: readonly string[];
+  /** What came with each of them. */
+  readonly goneDetails: readonly string[];
   /** Aborts the signal of the session. */
   abort(): void;
   /** Resolves with the first received item that fits, also one that came before. */
@@ -63,6 +65,7 @@ export async function openDriver(host: McpHost, options: DriverOptions = {}): Pr
   const received: Received[] = [];
   const closedStreams: JsonRpcId[] = [];
   const goneReasons: string[] = [];
+  const goneDetails: string[] = [];
   const watchers = new Set<() => void>();
   const changed = (): void => {
     for (const watcher of [...watchers]) watcher();
@@ -103,8 +106,9 @@ export async function openDriver(host: McpHost, options: DriverOptions = {}): Pr
       closedStreams.push(related);
       changed();
     },
-    onGone(reason) {
+    onGone(reason, details) {
       goneReasons.push(reason);
+      goneDetails.push(details ?? '');
       changed();
     },
   };
@@ -118,6 +122,7 @@ export async function openDriver(host: McpHost, options: DriverOptions = {}): Pr
     received,
     closedStreams,
     goneReasons,
+    goneDetails,
     abort: () => {
       controller.abort();
     },

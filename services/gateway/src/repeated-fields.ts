@@ -1,0 +1,28 @@
+/**
+ * Names that stand twice in one object. JSON leaves open which of two counts, and parsers differ: the server behind
+ * would be asked for something else than was judged here. Pure. SPEC: GW-TWICE.
+ */
+import { eachToken } from './json-tokens.ts';
+
+/**
+ * Whether an object has a name twice.
+ * @param value what `JSON.parse` made of `json`, which keeps one of two.
+ * @param levels how many arrays and objects may be around a name: those below are not looked into.
+ */
+export function hasRepeatedField(json: Uint8Array, value: unknown, levels: number): boolean {
+  let written = 0;
+  eachToken(json, (kind, _at, depth) => {
+    if (kind === 'colon' && depth <= levels) written++;
+    return true;
+  });
+  return written !== countFields(value, levels);
+}
+
+function countFields(value: unknown, levels: number): number {
+  if (levels === 0 || typeof value !== 'object' || value === null) return 0;
+  const isArray = Array.isArray(value);
+  const held: unknown[] = isArray ? value : Object.values(value);
+  let count = isArray ? 0 : held.length;
+  for (const inner of held) count += countFields(inner, levels - 1);
+  return count;
+}
