@@ -20,7 +20,7 @@ let guard: Guard;
 let folder: string;
 
 beforeAll(async () => {
-  provider = await startIdentityProvider();
+  provider = await startIdentityProvider({ rotates: true });
   resources.defer(() => provider.close());
   const scratch = makeScratchFolder();
   resources.defer(() => scratch[Symbol.dispose]());

@@ -17,6 +17,11 @@ export interface IdentityProviderOptions {
   readonly accessTokenSeconds?: number;
   /** Scopes that a resource has, besides `openid` and `offline_access`; default `mcp` alone. */
   readonly scopes?: readonly string[];
+  /**
+   * Whether a refresh token is good for once; default `false`: official clients refresh from several requests at once,
+   * and one that was used twice would end the whole grant.
+   */
+  readonly rotates?: boolean;
 }
 
 export interface IdentityProvider {
@@ -44,7 +49,7 @@ const USER_PARAMETER = 'login_hint';
 const NOBODY = 'user';
 
 export async function startIdentityProvider(options: IdentityProviderOptions = {}): Promise<IdentityProvider> {
-  const { port = 0, scopes = ['mcp'] } = options;
+  const { port = 0, scopes = ['mcp'], rotates = false } = options;
   let { accessTokenSeconds = 3600 } = options;
   const requests: string[] = [];
   // Its issuer has its port, so that it listens before there is a provider.
@@ -62,7 +67,7 @@ export async function startIdentityProvider(options: IdentityProviderOptions = {
   const issuer = `http://${LOOPBACK}:${(server.address() as AddressInfo).port}`;
   const provider = new Provider(
     issuer,
-    configure(scopes, () => accessTokenSeconds),
+    configure(scopes, rotates, () => accessTokenSeconds),
   );
   const protocol = provider.callback();
   answer = (request, response) => {
@@ -93,7 +98,7 @@ export async function startIdentityProvider(options: IdentityProviderOptions = {
   };
 }
 
-function configure(scopes: readonly string[], accessTokenSeconds: () => number): Configuration {
+function configure(scopes: readonly string[], rotates: boolean, accessTokenSeconds: () => number): Configuration {
   const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const key = { ...privateKey.export({ format: 'jwk' }), kid: 'first', use: 'sig', alg: 'RS256' };
   return {
@@ -105,8 +110,7 @@ function configure(scopes: readonly string[], accessTokenSeconds: () => number):
     loadExistingGrant: grantEverything,
     issueRefreshToken: (_context, client) => client.grantTypeAllowed('refresh_token'),
     expiresWithSession: () => false,
-    // Official clients refresh from several requests at once, and one that was used twice would end the whole grant.
-    rotateRefreshToken: false,
+    rotateRefreshToken: rotates,
     clientBasedCORS: () => true,
     pkce: { required: () => true },
     ttl: {

@@ -77,10 +77,7 @@ export const COMMANDS: { readonly [C in CommandName]: CommandRow } = {
       'throughline connect https://mcp.example.com/mcp --login now --open',
     ],
     exits: [
-      [
-        '0',
-        'the client closed stdin, or SIGINT or SIGTERM stopped it; with `--login now`: there is a login, or none is wanted',
-      ],
+      ['0', 'the client closed stdin, or a signal stopped it; with `--login now`: there is a login, or none is wanted'],
       ['1', 'the client does not read any more, or an unexpected failure; stderr says which'],
       ['2', 'the command line, or a file that it names, is wrong; nothing was sent'],
       ['3', 'no session could be begun: the server was out of reach, or refused it; stderr says why'],

@@ -24,7 +24,7 @@ let guard: Guard;
 let folder: string;
 
 beforeAll(async () => {
-  provider = await startIdentityProvider();
+  provider = await startIdentityProvider({ rotates: true });
 }, 60_000);
 afterAll(() => provider.close());
 beforeEach(async () => {
