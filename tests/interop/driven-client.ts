@@ -45,6 +45,7 @@ process.on('exit', () => {
 export async function connectDriven({ file, args, environment }: Driver, url: string): Promise<InteropSession> {
   const child = spawn(file, args, { stdio: ['pipe', 'pipe', 'pipe'], env: { ...process.env, ...environment } });
   running.add(child);
+  // Kept when they are answered: some clients report progress after the result.
   const waiting = new Map<number, Waiting>();
   let errors = '';
   let last = 0;
@@ -59,7 +60,6 @@ export async function connectDriven({ file, args, environment }: Driver, url: st
     if (said.progress !== undefined) asked?.onProgress(said.progress);
     if (said.ok !== undefined) asked?.resolve(said.ok);
     if (said.error !== undefined) asked?.reject(new DriverError(said.error.text, said.error.code, said.error.data));
-    if (said.ok !== undefined || said.error !== undefined) waiting.delete(said.id);
   });
   const exited = new Promise<void>((resolve) => {
     const end = (why: string): void => {

@@ -18,6 +18,8 @@ export interface CallSeen {
   readonly outcome: Outcome;
   /** As the client reported them; `null` if it reports none. */
   readonly reported: readonly number[] | null;
+  /** How many of them it reported when it had the result already. */
+  readonly late: number;
   readonly answers: readonly WireAnswer[];
   /** Whether its connection must have been cut at least once. */
   readonly mustBeCut: boolean;
@@ -25,7 +27,7 @@ export interface CallSeen {
 
 const MAX_TEXT = 140;
 
-export function judgeCall({ steps, outcome, reported, answers, mustBeCut }: CallSeen): Seen {
+export function judgeCall({ steps, outcome, reported, late, answers, mustBeCut }: CallSeen): Seen {
   const connections = connectionsOfCall(answers);
   const came = stepsOn(connections);
   const expected = Array.from({ length: steps }, (_, index) => index + 1);
@@ -38,7 +40,8 @@ export function judgeCall({ steps, outcome, reported, answers, mustBeCut }: Call
   if (mustBeCut && resumes === 0) faults.push('its connection was never cut');
   if (faults.length > 0) return { isRight: false, text: faults.join('; ') };
   const over = mustBeCut ? `, ${resumes} ${resumes === 1 ? 'resume' : 'resumes'}` : '';
-  return { isRight: true, text: `${steps} of ${steps} steps, result${over}` };
+  const after = late === 0 ? '' : `, ${late} reported after the result`;
+  return { isRight: true, text: `${steps} of ${steps} steps, result${over}${after}` };
 }
 
 export interface RefusalSeen {

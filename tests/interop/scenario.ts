@@ -15,6 +15,7 @@ const SETTLE_MS = 20_000;
 const FIRST_STEPS = 3;
 const PLAIN_TOOL = 'test_simple_text';
 const KNOWN_MS = 15_000;
+const LATE_MS = 2000;
 
 /** @returns what was seen of each client, in their order. Rejects if the gateways do not come back. */
 export async function runStep(step: Step, trials: readonly Trial[], world: InteropWorld): Promise<readonly Seen[]> {
@@ -61,8 +62,18 @@ async function initialize(trial: Trial): Promise<Seen> {
 
 async function seenOf(trial: Trial, call: Call, steps: number, mustBeCut: boolean): Promise<Seen> {
   const outcome = await call.outcome;
+  const early = call.reported.length;
   const reported = trial.client.reportsProgress ? call.reported : null;
-  return judgeCall({ steps, outcome, reported, answers: trial.wire.answers, mustBeCut });
+  if (reported !== null && outcome.kind === 'result')
+    await waitUntil('late reports', () => reported.length >= steps, LATE_MS).catch(() => undefined);
+  return judgeCall({
+    steps,
+    outcome,
+    reported,
+    late: call.reported.length - early,
+    answers: call.answers(),
+    mustBeCut,
+  });
 }
 
 /** Both gateways in turn, while all clients call: each of them is cut at least once. */
@@ -84,7 +95,6 @@ async function overReplacements(
 
 async function refuse(trial: Trial): Promise<Seen> {
   const { wire, client } = trial;
-  const from = wire.answers.length;
   const call = trial.call('countdown', ENDLESS, CALL_MS);
   await trial.reach(call, FIRST_STEPS);
   wire.rewriteCursor(beyondTheEnd);
@@ -96,8 +106,9 @@ async function refuse(trial: Trial): Promise<Seen> {
   wire.rewriteCursor((same) => same);
   const outcome = settled ?? { kind: 'nothing', ms: SETTLE_MS };
   // The Inspector's session is over with its call.
+  const answers = call.answers();
   const next = client.reportsProgress ? await trial.call(PLAIN_TOOL, {}, SETTLE_MS).outcome : null;
-  return judgeRefusal({ outcome, answers: wire.answers.slice(from), next });
+  return judgeRefusal({ outcome, answers, next });
 }
 
 async function forget(trial: Trial, world: InteropWorld): Promise<Seen> {

@@ -3,7 +3,7 @@ import { waitUntil } from '@throughline/testkit/processes';
 import type { InteropClient, InteropSession } from './interop-client.ts';
 import { connectionsOfCall, stepsOn } from './read-wire.ts';
 import { startWire } from './wire.ts';
-import type { Wire } from './wire.ts';
+import type { Wire, WireAnswer } from './wire.ts';
 
 export type Outcome =
   | { readonly kind: 'result'; readonly text: string; readonly ms: number }
@@ -16,6 +16,8 @@ export interface Call {
   readonly reported: readonly number[];
   readonly outcome: Promise<Outcome>;
   isOver(): boolean;
+  /** What the wire carried since it began. */
+  answers(): readonly WireAnswer[];
 }
 
 export interface Trial extends AsyncDisposable {
@@ -44,6 +46,7 @@ export async function startTrial(client: InteropClient, url: string): Promise<Tr
     call(tool, args, deadlineMs) {
       if (session === undefined) throw new Error(`${client.name} is not connected`);
       const reported: number[] = [];
+      const from = wire.answers.length;
       const started = performance.now();
       let isOver = false;
       const called = session
@@ -56,7 +59,7 @@ export async function startTrial(client: InteropClient, url: string): Promise<Tr
       void outcome.then(() => {
         isOver = true;
       });
-      return { reported, outcome, isOver: () => isOver };
+      return { reported, outcome, isOver: () => isOver, answers: () => wire.answers.slice(from) };
     },
     async reach(call, step) {
       const isThere = (): boolean => call.isOver() || (stepsOn(connectionsOfCall(wire.answers)).at(-1) ?? 0) >= step;

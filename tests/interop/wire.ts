@@ -3,7 +3,7 @@
  * connections or put another cursor in the place of the client's. Clients in any language are observed by it alone.
  */
 import { createServer, request } from 'node:http';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { SseParser } from '@throughline/testkit/processes';
 import type { SseItem } from '@throughline/testkit/processes';
@@ -53,7 +53,7 @@ export async function startWire(target: string): Promise<Wire> {
 
   const pass = async (incoming: IncomingMessage, body: Buffer, response: ServerResponse): Promise<void> => {
     const cursor = textOf(incoming.headers['last-event-id']);
-    const headers = { ...incoming.headers, connection: 'close' };
+    const headers: IncomingHttpHeaders = { ...incoming.headers, connection: 'close' };
     if (cursor !== undefined) headers['last-event-id'] = rewrite(cursor);
     const kept: Kept = {
       ...{ httpMethod: incoming.method ?? 'GET', method: methodOf(body), items: [], isOpen: true },
