@@ -8,7 +8,7 @@ export interface InteropSession extends AsyncDisposable {
 export interface InteropClient {
   readonly name: string;
   readonly version: string;
-  /** Whether it hands progress to whoever calls. */
+  /** Whether it asks for progress, and hands it to whoever calls. */
   readonly reportsProgress: boolean;
   connect(url: string): Promise<InteropSession>;
 }

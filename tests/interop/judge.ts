@@ -16,7 +16,7 @@ export interface CallSeen {
   /** Of the countdown. */
   readonly steps: number;
   readonly outcome: Outcome;
-  /** As the client reported them; `null` if it reports none. */
+  /** As the client reported them; `null` if it asks for none. */
   readonly reported: readonly number[] | null;
   /** How many of them it reported when it had the result already. */
   readonly late: number;
@@ -34,14 +34,15 @@ export function judgeCall({ steps, outcome, reported, late, answers, mustBeCut }
   const faults: string[] = [];
   if (outcome.kind !== 'result') faults.push(describeOutcome(outcome));
   else if (outcome.text !== `done ${steps}`) faults.push(`another result: ${shorten(outcome.text)}`);
-  if (!isSame(came, expected)) faults.push(`${came.length} of ${steps} steps came, not each once and in order`);
+  if (reported !== null && !isSame(came, expected)) faults.push(`${came.length} of ${steps} steps came, not each once and in order`);
   if (reported !== null && !isSame(reported, expected)) faults.push(`it reported ${reported.length} of ${steps} steps`);
   const resumes = connections.length - 1;
   if (mustBeCut && resumes === 0) faults.push('its connection was never cut');
   if (faults.length > 0) return { isRight: false, text: faults.join('; ') };
   const over = mustBeCut ? `, ${resumes} ${resumes === 1 ? 'resume' : 'resumes'}` : '';
   const after = late === 0 ? '' : `, ${late} reported after the result`;
-  return { isRight: true, text: `${steps} of ${steps} steps, result${over}${after}` };
+  const said = reported === null ? 'result (it asks for no progress)' : `${steps} of ${steps} steps, result`;
+  return { isRight: true, text: `${said}${over}${after}` };
 }
 
 export interface RefusalSeen {

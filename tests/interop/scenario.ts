@@ -116,8 +116,8 @@ async function forget(trial: Trial, world: InteropWorld): Promise<Seen> {
   await trial.connect();
   let from = 0;
   wire.onceBefore('tools/call', async () => {
+    from = wire.answers.findLastIndex(({ method }) => method === 'tools/call');
     await endSession(wire.sessionId() ?? '', world.url);
-    from = wire.answers.length - 1;
   });
   const outcome = await trial.call(PLAIN_TOOL, {}, SETTLE_MS).outcome;
   const answers = wire.answers.slice(from);

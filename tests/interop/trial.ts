@@ -27,7 +27,7 @@ export interface Trial extends AsyncDisposable {
   connect(): Promise<void>;
   /** Settles by `deadlineMs` at the latest, whatever the client does. */
   call(tool: string, args: Readonly<Record<string, unknown>>, deadlineMs: number): Call;
-  /** Resolves when the call that is under way has come to this step on the wire, or is over. */
+  /** Resolves when the call that is under way has come to this step on the wire, or is over; without steps, to an id. */
   reach(call: Call, step: number): Promise<void>;
 }
 
@@ -62,7 +62,11 @@ export async function startTrial(client: InteropClient, url: string): Promise<Tr
       return { reported, outcome, isOver: () => isOver, answers: () => wire.answers.slice(from) };
     },
     async reach(call, step) {
-      const isThere = (): boolean => call.isOver() || (stepsOn(connectionsOfCall(wire.answers)).at(-1) ?? 0) >= step;
+      const isThere = (): boolean => {
+        const connections = connectionsOfCall(call.answers());
+        if (client.reportsProgress) return call.isOver() || (stepsOn(connections).at(-1) ?? 0) >= step;
+        return call.isOver() || connections.some(({ items }) => items.some(({ id }) => id !== undefined));
+      };
       await waitUntil(`step ${step} of ${client.name}`, isThere, REACH_MS);
     },
     async [Symbol.asyncDispose]() {

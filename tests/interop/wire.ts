@@ -72,7 +72,8 @@ export async function startWire(target: string): Promise<Wire> {
       before = undefined;
       await run();
     }
-    const asked = request(target, { method: kept.httpMethod, headers, agent: false }, (answer) => {
+    // Whatever path it is: some look for metadata in well-known places.
+    const asked = request(new URL(incoming.url ?? '', target), { method: kept.httpMethod, headers, agent: false }, (answer) => {
       kept.status = answer.statusCode ?? 0;
       kept.answeredMs = performance.now();
       session = textOf(answer.headers['mcp-session-id']) ?? session;

@@ -30,7 +30,8 @@ export const inspectorClient: ClientSource = {
         return {
           async callTool(tool, args) {
             const pairs = Object.entries(args).map(([name, value]) => `${name}=${String(value)}`);
-            const said = JSON.parse(await ask(url, 'tools/call', '--tool-name', tool, '--tool-arg', ...pairs)) as {
+            const given = pairs.length === 0 ? [] : ['--tool-arg', ...pairs];
+            const said = JSON.parse(await ask(url, 'tools/call', '--tool-name', tool, ...given)) as {
               content?: { text?: string }[];
             };
             return (said.content ?? []).map(({ text }) => text ?? '').join('\n');

@@ -1,0 +1,12 @@
+import { makeFilePlace } from '@throughline/testkit/processes';
+import { findProxy } from '../../infra/proxies/find-proxy.ts';
+import { CLIENTS } from './clients/index.ts';
+import { startInteropWorld } from './interop-world.ts';
+import { runStep } from './scenario.ts';
+import { startTrial } from './trial.ts';
+const world = await startInteropWorld(makeFilePlace, (await findProxy('haproxy', { mayFetch: true })) as any);
+const c: any = await CLIENTS.find(({ name }) => name === process.argv[2])!.prepare();
+const trial = await startTrial(c, world.url);
+for (const s of process.argv.slice(3)) console.log(s, await runStep(s as any, [trial], world));
+for (const a of trial.wire.answers) console.log(a.httpMethod, a.method, a.status, a.askedMs.toFixed(0), a.answeredMs.toFixed(0), a.lastEventId, a.isOpen, a.items.length, JSON.stringify(a.items.slice(0,2)), JSON.stringify(a.items.at(-1)));
+await trial[Symbol.asyncDispose](); await world[Symbol.asyncDispose](); process.exit();
