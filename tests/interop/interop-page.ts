@@ -25,6 +25,11 @@ const FOR_THEM: readonly (readonly [client: string, does: string, done: string])
     'resumed streams begin with an id, too: that of the client, then the place that the gateway has read to',
   ],
   [
+    'Python',
+    'if a stream that it had resumed breaks, resumes from the cursor of its former resume, and is given steps again',
+    'it gets what it asks for, exactly (LIM-AGAIN): a gateway cannot know what it had seen. Planned stops end streams in order, so that it keeps its cursor',
+  ],
+  [
     'Go',
     'gives up after five resumes whose id did not advance, and with it the whole connection',
     'the same second id moves ahead with the log',
@@ -45,13 +50,13 @@ const FOR_THEM: readonly (readonly [client: string, does: string, done: string])
     'the id of the refusal ends with `end`, and its resume gets 204 (E2E-REFUSED-WIRE)',
   ],
   [
-    'Python, Go and Rust of 2026',
+    'Python, Go',
     'ask `server/discover` first, which came after the revisions that are served',
     'it is answered as a server of those revisions answers, and they go on with `initialize`',
   ],
   [
-    'all but Rust',
-    'tell the application that the session is gone (404), and leave it to it to begin another',
+    'all but Rust and mcp-remote',
+    'tell the application that the session is gone (404), and leave it to it to begin another; these two begin one by themselves',
     'sessions outlive every process, so that they meet it only when it is true',
   ],
 ];

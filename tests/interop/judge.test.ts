@@ -47,6 +47,25 @@ describe('a call', () => {
     expect(judgeCall({ ...cutCall, reported: null }).text).toBe('result (it asks for no progress), 1 resume');
   });
 
+  it('[INTEROP-CALL] gives again what came after an older cursor if the client names that, and says so', () => {
+    const cursor = (seq: number): string => ID.replace('.2.', `.${seq}.`);
+    const of = (olderSeq: number, third: readonly number[]): Seen =>
+      judgeCall({
+        ...cutCall,
+        reported: [1, 2, 3, ...third],
+        answers: [
+          answer({ httpMethod: 'POST', method: 'tools/call', steps: [1, 2] }),
+          answer({ lastEventId: cursor(2), steps: [3] }),
+          answer({ lastEventId: cursor(olderSeq), steps: third }),
+        ],
+      });
+    expect(of(2, [3, 4])).toEqual({
+      isRight: true,
+      text: '4 of 4 steps, result, 2 resumes; 1 steps again, since it came back with an older cursor than its last',
+    });
+    expect(of(3, [3, 4]).isRight).toBe(false);
+  });
+
   it.each<[string, Partial<CallSeen>, string]>([
     ['failed', { outcome: failed }, 'fails: refused (-32001, reason beyond-end)'],
     ['hangs', { outcome: { kind: 'nothing', ms: 20_000 } }, 'nothing within 20 s'],

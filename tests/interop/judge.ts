@@ -1,5 +1,5 @@
 /** What was seen of a step, in words, and whether it is as it should be. Pure. */
-import { connectionsOfCall, stepsOn } from './read-wire.ts';
+import { connectionsOfCall, isExactOn, stepsOn } from './read-wire.ts';
 import type { Outcome } from './trial.ts';
 import type { WireAnswer } from './wire.ts';
 
@@ -34,15 +34,20 @@ export function judgeCall({ steps, outcome, reported, late, answers, mustBeCut }
   const faults: string[] = [];
   if (outcome.kind !== 'result') faults.push(describeOutcome(outcome));
   else if (outcome.text !== `done ${steps}`) faults.push(`another result: ${shorten(outcome.text)}`);
-  if (reported !== null && !isSame(came, expected)) faults.push(`${came.length} of ${steps} steps came, not each once and in order`);
-  if (reported !== null && !isSame(reported, expected)) faults.push(`it reported ${reported.length} of ${steps} steps`);
+  const again = came.length - steps;
+  const isItsOwn = again > 0 && isExactOn(connections, steps);
+  if (reported !== null && !isSame(came, expected) && !isItsOwn)
+    faults.push(`${came.length} of ${steps} steps came, not each once and in order`);
+  if (reported !== null && !isSame(reported, came))
+    faults.push(`it reported ${reported.length} of ${came.length} steps`);
   const resumes = connections.length - 1;
   if (mustBeCut && resumes === 0) faults.push('its connection was never cut');
   if (faults.length > 0) return { isRight: false, text: faults.join('; ') };
   const over = mustBeCut ? `, ${resumes} ${resumes === 1 ? 'resume' : 'resumes'}` : '';
+  const repeated = isItsOwn ? `; ${again} steps again, since it came back with an older cursor than its last` : '';
   const after = late === 0 ? '' : `, ${late} reported after the result`;
   const said = reported === null ? 'result (it asks for no progress)' : `${steps} of ${steps} steps, result`;
-  return { isRight: true, text: `${said}${over}${after}` };
+  return { isRight: true, text: `${said}${over}${after}${repeated}` };
 }
 
 export interface RefusalSeen {

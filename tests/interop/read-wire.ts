@@ -38,6 +38,18 @@ export function stepsOn(connections: readonly WireAnswer[]): readonly number[] {
   );
 }
 
+/**
+ * Whether each connection went on exactly behind the cursor that the client named, to the last step. A client that names an
+ * older cursor than its last is given again what came after it.
+ */
+export function isExactOn(connections: readonly WireAnswer[], steps: number): boolean {
+  const isContinued = connections.every((connection) => {
+    const before = Number(parseEventId(connection.lastEventId ?? '')?.seq ?? 0);
+    return stepsOn([connection]).every((step, index) => step === before + 1 + index);
+  });
+  return isContinued && new Set(stepsOn(connections)).size === steps;
+}
+
 /** What the answer to `initialize` agreed on. */
 export function agreedVersion(answers: readonly WireAnswer[]): string | undefined {
   const items = answers.findLast(({ method }) => method === 'initialize')?.items ?? [];

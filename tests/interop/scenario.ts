@@ -117,7 +117,7 @@ async function forget(trial: Trial, world: InteropWorld): Promise<Seen> {
   let from = 0;
   wire.onceBefore('tools/call', async () => {
     from = wire.answers.findLastIndex(({ method }) => method === 'tools/call');
-    await endSession(wire.sessionId() ?? '', world.url);
+    await endSession(wire.answers[from]?.sessionId ?? '', world.url);
   });
   const outcome = await trial.call(PLAIN_TOOL, {}, SETTLE_MS).outcome;
   const answers = wire.answers.slice(from);

@@ -31,8 +31,6 @@ export interface Wire extends AsyncDisposable {
   readonly url: string;
   /** In the order in which they were asked for. */
   readonly answers: readonly WireAnswer[];
-  /** The session that an answer named last, or `undefined`. */
-  sessionId(): string | undefined;
   /** Breaks the open answers that fit; says how many there were. */
   cut(fits: (answer: WireAnswer) => boolean): number;
   /** What is sent instead of each `Last-Event-ID` from now on. */
@@ -47,7 +45,6 @@ type Kept = { -readonly [Field in keyof WireAnswer]: WireAnswer[Field] } & { ite
 export async function startWire(target: string): Promise<Wire> {
   const answers: Kept[] = [];
   const open = new Map<Kept, ServerResponse>();
-  let session: string | undefined;
   let rewrite: (lastEventId: string) => string = (same) => same;
   let before: { readonly method: string; readonly run: () => Promise<void> } | undefined;
 
@@ -73,23 +70,26 @@ export async function startWire(target: string): Promise<Wire> {
       await run();
     }
     // Whatever path it is: some look for metadata in well-known places.
-    const asked = request(new URL(incoming.url ?? '', target), { method: kept.httpMethod, headers, agent: false }, (answer) => {
-      kept.status = answer.statusCode ?? 0;
-      kept.answeredMs = performance.now();
-      session = textOf(answer.headers['mcp-session-id']) ?? session;
-      response.writeHead(kept.status, answer.headers);
-      response.flushHeaders();
-      const parser = new SseParser((item) => kept.items.push(item));
-      if (answer.headers['content-type']?.startsWith('text/event-stream') === true)
-        answer.on('data', (chunk: Buffer) => {
-          parser.push(chunk);
+    const asked = request(
+      new URL(incoming.url ?? '', target),
+      { method: kept.httpMethod, headers, agent: false },
+      (answer) => {
+        kept.status = answer.statusCode ?? 0;
+        kept.answeredMs = performance.now();
+        response.writeHead(kept.status, answer.headers);
+        response.flushHeaders();
+        const parser = new SseParser((item) => kept.items.push(item));
+        if (answer.headers['content-type']?.startsWith('text/event-stream') === true)
+          answer.on('data', (chunk: Buffer) => {
+            parser.push(chunk);
+          });
+        answer.pipe(response);
+        // An answer that is cut is cut for the client as well.
+        answer.on('close', () => {
+          if (!answer.complete) response.destroy();
         });
-      answer.pipe(response);
-      // An answer that is cut is cut for the client as well.
-      answer.on('close', () => {
-        if (!answer.complete) response.destroy();
-      });
-    });
+      },
+    );
     asked.on('error', () => response.destroy());
     response.on('close', () => asked.destroy());
     asked.end(body);
@@ -108,7 +108,6 @@ export async function startWire(target: string): Promise<Wire> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`,
     answers,
-    sessionId: () => session,
     cut(fits) {
       const chosen = [...open].filter(([kept]) => fits(kept));
       for (const [, response] of chosen) response.destroy();
