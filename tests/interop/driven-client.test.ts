@@ -31,8 +31,8 @@ it('[INTEROP-DRIVERS] a call through a driver gives each step and the result, al
 it('[INTEROP-DRIVERS] an error of the client comes with its code and data, and one driver serves many calls', async () => {
   const refusing = driver(`say({ id: asked.id, error: { text: 'no', code: -32001, data: { reason: 'gap' } } });`);
   await using session = await connectDriven(refusing, 'http://127.0.0.1/mcp');
-  for (const _ of [1, 2])
-    await expect(session.callTool('x', {})).rejects.toMatchObject({
+  for (const tool of ['one', 'two'])
+    await expect(session.callTool(tool, {})).rejects.toMatchObject({
       message: 'no',
       code: -32001,
       data: { reason: 'gap' },

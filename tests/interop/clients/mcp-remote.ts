@@ -27,7 +27,7 @@ async function connect(file: string, url: string): Promise<InteropSession> {
   const transport = new StdioClientTransport({
     command: process.execPath,
     args: [file, url],
-    env: { ...process.env, MCP_REMOTE_CONFIG_DIR: folder } as Record<string, string>,
+    env: { ...process.env, MCP_REMOTE_CONFIG_DIR: folder },
     stderr: 'ignore',
   });
   const client = new Client({ name: 'interop', version: '1.0.0' });
