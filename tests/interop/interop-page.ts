@@ -40,8 +40,8 @@ const FOR_THEM: readonly (readonly [client: string, does: string, done: string])
     'streams begin with an id only from revision 2025-11-25 on; older clients get ids on messages alone (GW-STREAM)',
   ],
   [
-    'all',
-    'hang, or try without end, when the resume of a call is refused with an HTTP status',
+    'TypeScript',
+    'hang until their own timeout when the resume of a call is refused with an HTTP status',
     'a refusal is a 200 with a JSON-RPC error for the pending call, at once (E2E-REFUSED)',
   ],
   [
