@@ -3,14 +3,19 @@
 import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 
-const CHANGE = ['official-clients', 'refused-resume', 'session-end', 'gateway-kill', 'worker-kill'];
-const DEEP = [...CHANGE, 'ask-once', 'rolling-replacement', 'producer'];
+const inE2e = (names: readonly string[]): string[] => names.map((name) => `tests/e2e/${name}.test.ts`);
+const CHANGE = inE2e(['official-clients', 'refused-resume', 'session-end', 'gateway-kill', 'worker-kill']);
+const DEEP = [
+  ...CHANGE,
+  ...inE2e(['ask-once', 'rolling-replacement', 'producer', 'poison-records']),
+  'tests/conformance/official-suite.test.ts',
+];
 
 export default defineConfig({
   resolve: { conditions: ['@throughline/source', 'node'] },
   ssr: { resolve: { conditions: ['@throughline/source', 'node'] } },
   test: {
-    include: (process.env['DEEP'] === '1' ? DEEP : CHANGE).map((name) => `tests/e2e/${name}.test.ts`),
+    include: process.env['DEEP'] === '1' ? DEEP : CHANGE,
     globalSetup: ['libs/testkit/src/kafka/global-setup.ts'],
     testTimeout: 40_000,
     hookTimeout: 120_000,

@@ -3,18 +3,14 @@
  * is killed with SIGKILL, then the worker that runs a call. Shows what the client got, beside what somebody sees who was
  * never interrupted. Exit code 0: nothing was lost, repeated or left hanging.
  */
-import process from 'node:process';
 import { parseEventId, parseSessionId } from '@throughline/protocol';
 import { checkStream, RawClient, startCluster, within } from '@throughline/testkit/processes';
 import type { HttpAnswer, SseItem, StreamMessage } from '@throughline/testkit/processes';
+import { say, tellStory } from '../story/tell-story.ts';
 
 const STEPS = 10;
 const INTERVAL_MS = 200;
 const KILL_AT = 4;
-
-const say = (text: string): void => {
-  process.stdout.write(`${text}\n`);
-};
 
 async function step(answer: HttpAnswer, number: number): Promise<void> {
   await answer.until(`step ${number}`, ({ data }) => data.includes(`"progress":${number},`));
@@ -98,15 +94,13 @@ for (const [index, { pid, ready }] of cluster.gateways.entries()) say(`  ${'AB'[
 for (const { pid, ready } of cluster.workers) say(`     pid ${pid}: ${ready}`);
 const client = await RawClient.connect(cluster.gateways[0]?.url ?? '');
 
-let isKept = false;
-try {
-  isKept = (await killGateway()) && (await killWorker());
-} catch (error) {
-  say(`\n${error instanceof Error ? error.message : String(error)}`);
-}
-say(
-  isKept
-    ? '\nVERDICT: kept. Nothing was lost, nothing was repeated, nothing was left hanging.'
-    : '\nVERDICT: broken. The client did not see what an uninterrupted observer sees.',
+await tellStory(
+  {
+    kept: 'Nothing was lost, nothing was repeated, nothing was left hanging.',
+    broken: 'The client did not see what an uninterrupted observer sees.',
+  },
+  async (claim) => {
+    claim('the client has what an uninterrupted observer has, under the same ids', await killGateway());
+    claim('the call of the dead worker was settled, and its session goes on', await killWorker());
+  },
 );
-process.exitCode = isKept ? 0 : 1;

@@ -282,6 +282,24 @@ describe('an answer on another stream than that of its call', () => {
   });
 });
 
+it.each(['strict', 'compatible'] as const)(
+  '[CLIENT-WRONG-STREAM] an answer on the standalone stream, which MCP forbids, ends the session under %s, and is not heard',
+  async (policy) => {
+    const server = new ScriptedServer();
+    const standalone = server.sse();
+    server.answer = ({ method }) => (method === 'GET' ? standalone : server.sse());
+    const rig = await connectRig({ policy, reinitialize: 'manual' }, server);
+    await server.until('GET');
+    await rig.transport.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} });
+    await server.until('tools/call');
+    standalone.event('a', result(1, { from: 'the standalone stream' }));
+    const { error, result: heard } = await rig.answer(1);
+    expect(heard).toBeUndefined();
+    expect(error?.data).toMatchObject({ type: 'ResumptionRejected', reason: 'foreign-event', mayHaveRun: true });
+    expect(rig.unproven).toEqual([]);
+  },
+);
+
 it('[CLIENT-CANCEL] a call that is cancelled ends on this side at once, and the server is told', async () => {
   const server = serverWithOneLoss();
   const rig = await connectRig({}, server);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { ResumableTransport, ResumptionRejected, TransportError } from '@throughline/client';
 import type { ResumableTransportOptions } from '@throughline/client';
 import { describe, expect, it } from 'vitest';
-import { connectRig, result } from './client-rig.ts';
+import { connectRig, note, result, SHORT } from './client-rig.ts';
 import { json, ScriptedServer } from './scripted-server.ts';
 
 const URL_TEXT = 'http://server.test/mcp';
@@ -83,6 +83,74 @@ describe('credentials', () => {
     expect((await rig.call(2)).result).toEqual({ ok: true });
   });
 
+  it('[CLIENT-AUTH] whoever gives new credentials is told what was sent, so that an older refusal is not taken for a new one', async () => {
+    const server = jsonServer();
+    const { answer } = server;
+    server.answer = (asked) =>
+      asked.headers.get('authorization') === 'Bearer old' ? new Response(null, { status: 401 }) : answer(asked);
+    const refused: (string | null)[] = [];
+    let token = 'old';
+    const rig = await connectRig(
+      {
+        headers: () => ({ Authorization: `Bearer ${token}` }),
+        onUnauthorized: async (_answer, sent) => {
+          refused.push(sent.get('authorization'));
+          token = 'new';
+          return true;
+        },
+      },
+      server,
+    );
+    await rig.call(1);
+    expect(new Set(refused)).toEqual(new Set(['Bearer old']));
+  });
+
+  it('[CLIENT-AUTH] credentials that cannot be had now are asked for again until they can: the call is not lost, nor its place', async () => {
+    const server = new ScriptedServer();
+    let isLocked = false;
+    server.answer = ({ method, headers }) => {
+      if (isLocked) return new Response(null, { status: 401 });
+      if (method === 'POST') {
+        isLocked = true;
+        return server.sse().event('a', note('first')).cut();
+      }
+      return headers.has('last-event-id') ? server.sse().event('b', result(1)) : new Response(null, { status: 405 });
+    };
+    let tries = 0;
+    const rig = await connectRig(
+      {
+        policy: 'compatible',
+        onUnauthorized: async () => {
+          if (++tries < 3) throw new Error('the identity provider is away');
+          isLocked = false;
+          return true;
+        },
+      },
+      server,
+    );
+    expect((await rig.call(1)).result).toEqual({ ok: true });
+    expect(tries).toBe(3);
+    expect(rig.errors.map(({ code }) => code)).toContain('CREDENTIALS');
+    expect(rig.lost).toEqual([]);
+  });
+
+  it('[CLIENT-AUTH] credentials that cannot be had before the deadline fail the call, which was not run', async () => {
+    const server = jsonServer();
+    server.answer = () => new Response(null, { status: 401 });
+    const rig = await connectRig({ ...SHORT, onUnauthorized: () => Promise.reject(new Error('away')) }, server);
+    expect((await rig.call(1)).error?.data).toMatchObject({ code: 'CREDENTIALS', mayHaveRun: false });
+  });
+
+  it('[CLIENT-AUTH] a call that waits for credentials ends when the transport is closed', async () => {
+    const server = jsonServer();
+    server.answer = () => new Response(null, { status: 401 });
+    const rig = await connectRig({ onUnauthorized: () => Promise.withResolvers<boolean>().promise }, server);
+    await rig.transport.send({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: {} });
+    await server.until('tools/call');
+    await rig.transport.close();
+    expect(rig.got).toEqual([]);
+  });
+
   it('[CLIENT-AUTH] without a way to get credentials the call fails, and was not run', async () => {
     const server = jsonServer();
     server.answer = () => new Response(null, { status: 401 });
@@ -115,7 +183,7 @@ describe('the two families of errors', () => {
 
   it('[CLIENT-ERRORS] the guide names every code and every reason, and no other', () => {
     expect(rowsUnder('What a transport error says').sort()).toEqual(
-      ['CLOSED', 'HTTP_STATUS', 'NOT_MCP', 'NO_ANSWER', 'SILENT', 'STORE', 'UNREACHABLE'].sort(),
+      ['CLOSED', 'CREDENTIALS', 'HTTP_STATUS', 'NOT_MCP', 'NO_ANSWER', 'SILENT', 'STORE', 'UNREACHABLE'].sort(),
     );
     expect(rowsUnder('Why a resume is rejected').sort()).toEqual(
       [

@@ -3,6 +3,7 @@ import { waitUntil } from '@throughline/testkit/processes';
 import type { Got } from './got.ts';
 
 export interface Asked {
+  readonly url: string;
   readonly method: string;
   readonly headers: Headers;
   /** The JSON-RPC message of a POST. */
@@ -89,9 +90,10 @@ export class ScriptedServer {
     return new Stream(this.headers);
   }
 
-  readonly fetch = async (_url: string | URL, init?: RequestInit): Promise<Response> => {
+  readonly fetch = async (url: string | URL, init?: RequestInit): Promise<Response> => {
     const body = typeof init?.body === 'string' ? init.body : '{}';
     const asked: Asked = {
+      url: String(url),
       method: init?.method ?? 'GET',
       headers: new Headers(init?.headers),
       message: JSON.parse(body) as Got,

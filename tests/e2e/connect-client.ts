@@ -1,7 +1,6 @@
 /** Official clients of both lines that start `throughline connect` as their server. */
 import { existsSync, readFileSync } from 'node:fs';
 import process from 'node:process';
-import { fileURLToPath } from 'node:url';
 import { Client as ClientV2 } from '@modelcontextprotocol/client';
 import { StdioClientTransport as StdioV2 } from '@modelcontextprotocol/client/stdio';
 import { Client as ClientV1 } from '@modelcontextprotocol/sdk/client/index.js';
@@ -12,16 +11,15 @@ import {
   LoggingMessageNotificationSchema,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
-import { waitUntil } from '@throughline/testkit/processes';
+import { throughlineCommand, waitUntil } from '@throughline/testkit/processes';
 import type { ClientLine } from './official-client.ts';
 
-const MAIN = fileURLToPath(new URL('../../services/cli/src/main.ts', import.meta.url));
 const TIMEOUT_MS = 60_000;
 
 /** As any client is told to start it. */
 export const COMMAND = process.execPath;
 export function commandLine(url: string, args: readonly string[]): string[] {
-  return ['--conditions=@throughline/source', MAIN, 'connect', url, ...args];
+  return throughlineCommand('connect', url, ...args).args;
 }
 
 export interface ConnectedClient extends AsyncDisposable {

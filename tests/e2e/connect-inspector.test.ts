@@ -9,6 +9,9 @@ import { showLogsOnFailure } from './show-logs.ts';
 
 const run = promisify(execFile);
 
+/** With which it was seen to work. */
+const INSPECTOR = '@modelcontextprotocol/inspector@2.12.0';
+
 describe.runIf(process.env['DEEP'] === '1')('the Inspector', () => {
   it('[CONNECT-THROUGH] lists the tools and calls one behind throughline connect', async () => {
     using folder = makeScratchFolder();
@@ -16,7 +19,7 @@ describe.runIf(process.env['DEEP'] === '1')('the Inspector', () => {
     showLogsOnFailure(serve);
     const bridge = [COMMAND, ...commandLine(serve.url, ['--state-folder', folder.path])];
     const ask = async (...method: string[]): Promise<string> => {
-      const args = ['-y', '@modelcontextprotocol/inspector', '--cli', ...bridge, '--method', ...method];
+      const args = ['-y', INSPECTOR, '--cli', ...bridge, '--method', ...method];
       const { stdout } = await run('npx', args, { cwd: folder.path, timeout: 240_000 });
       return stdout;
     };

@@ -3,11 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { systemClock } from '@throughline/log';
-import { applyTopics } from '@throughline/log/kafka';
+import { applyTopics, openKafkaLog } from '@throughline/log/kafka';
+import { openProducer } from '@throughline/producer';
+import { parseSessionId } from '@throughline/protocol';
 import type { SecureBroker, SecureUser } from '@throughline/testkit/kafka';
-import { passwordOf, startSecureBroker } from '@throughline/testkit/kafka';
+import { passwordOf, saslOf, startSecureBroker } from '@throughline/testkit/kafka';
 import { makeScratchFolder, RawClient, startThroughline, waitUntil } from '@throughline/testkit/processes';
 import type { ThroughlineProcess } from '@throughline/testkit/processes';
+import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { SERVER_V2 } from './fixtures/paths.ts';
 
@@ -88,6 +91,67 @@ describe.skipIf(isSkipped)('the commands on a broker with access control', () =>
     },
   );
 
+  it(
+    '[KAFKA-ACL] a producer is heard with the documented rights, and a stock client with Write on inbound alone',
+    { timeout: 180_000 },
+    async () => {
+      const gateway = started.find(({ role }) => role === 'gateway')!;
+      const client = await RawClient.connect(gateway.url);
+      const stream = await client.listen(gateway.url);
+      const sayings = (): unknown[] =>
+        stream.events().flatMap(({ data }) => (data === '' ? [] : [(JSON.parse(data) as Said).params.data]));
+      const message = (data: string) => ({
+        jsonrpc: '2.0',
+        method: 'notifications/message',
+        params: { level: 'info', data },
+      });
+      await using resources = new AsyncDisposableStack();
+      const log = resources.adopt(
+        await openKafkaLog({
+          brokers: broker.kafka.listener('SASL'),
+          sasl: saslOf('producer'),
+          clientId: 'throughline-producer',
+          clock: systemClock,
+          roles: ['producer'],
+        }),
+        (each) => each.close(),
+      );
+      const producer = resources.adopt(await openProducer({ log }), (each) => each.close());
+      for (const name of ['one', 'two'])
+        await producer.append(client.sessionId, message(name), { idempotencyKey: name });
+      await stream.until('what the producer said', ({ data }) => data.includes('"two"'));
+
+      const acl = `--allow-principal User:nobody --operation Write --topic throughline.inbound`;
+      const tool = `kafka-acls.sh --bootstrap-server ${bootstrap}`;
+      await broker.shell(`${tool} --add ${acl}`);
+      const { username, password } = saslOf('nobody');
+      const stock = new Kafka({
+        brokers: [...broker.kafka.listener('SASL')],
+        sasl: { mechanism: 'plain', username, password },
+        logLevel: logLevel.NOTHING,
+      }).producer({ idempotent: true, allowAutoTopicCreation: false });
+      await stock.connect();
+      const { id } = parseSessionId(client.sessionId)!;
+      const until = String(Date.now() + 50_000);
+      await stock.send({
+        topic: 'throughline.inbound',
+        messages: [
+          {
+            partition: id.partition,
+            key: id.key,
+            value: JSON.stringify(message('three')),
+            headers: { v: '1', type: 'producer.message', 'idempotency-key': 'three', until },
+          },
+        ],
+      });
+      await stock.disconnect();
+      await stream.until('what the stock client said', ({ data }) => data.includes('"three"'));
+      expect(sayings()).toEqual(['one', 'two', 'three']);
+      await broker.shell(`${tool} --remove --force ${acl}`);
+      stream.cut();
+    },
+  );
+
   it('[KAFKA-ACL] [KAFKA-LOGIN] a role without its rights, or with a wrong password, does not start, says why, and shows no secret', async () => {
     const startedMs = performance.now();
     for (const role of ['gateway', 'worker'] as const) {
@@ -102,3 +166,7 @@ describe.skipIf(isSkipped)('the commands on a broker with access control', () =>
     expect(performance.now() - startedMs).toBeLessThan(60_000);
   }, 120_000);
 });
+
+interface Said {
+  readonly params: { readonly data: unknown };
+}

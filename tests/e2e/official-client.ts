@@ -8,6 +8,8 @@ import {
   LoggingMessageNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
+import type { Login } from './oauth-login.ts';
+
 export type ClientLine = 'v1' | 'v2';
 export const CLIENT_LINES: readonly ClientLine[] = ['v1', 'v2'];
 
@@ -39,6 +41,8 @@ export interface ConnectOptions {
   readonly fetch?: typeof fetch;
   /** Without: a fetch of one's own decides. */
   readonly url?: string;
+  /** Without: no token is sent. */
+  readonly login?: Login;
   /** Called with the data of each log message, as it is handled. */
   onLog?(data: unknown): void;
   /** The person: is shown a form, and answers it. Default: answers at once. */
@@ -65,9 +69,12 @@ function textOf(result: unknown): string {
   return content?.map(({ text }) => text ?? '').join('\n') ?? '';
 }
 
-async function connectV1({ fetch, url = DEFAULT_URL, elicit, onLog }: ConnectOptions): Promise<OfficialClient> {
+async function connectV1({ fetch, url = DEFAULT_URL, login, elicit, onLog }: ConnectOptions): Promise<OfficialClient> {
   const client = new ClientV1({ name: 'official-v1', version: '1.0.0' }, { capabilities: CAPABILITIES });
-  const transport = new TransportV1(new URL(url), fetch === undefined ? {} : { fetch });
+  const transport = new TransportV1(new URL(url), {
+    ...(fetch === undefined ? {} : { fetch }),
+    ...(login === undefined ? {} : { authProvider: login }),
+  });
   const logged: unknown[] = [];
   const errors: Error[] = [];
   client.onerror = (error) => errors.push(error);
@@ -101,9 +108,12 @@ async function connectV1({ fetch, url = DEFAULT_URL, elicit, onLog }: ConnectOpt
   };
 }
 
-async function connectV2({ fetch, url = DEFAULT_URL, elicit, onLog }: ConnectOptions): Promise<OfficialClient> {
+async function connectV2({ fetch, url = DEFAULT_URL, login, elicit, onLog }: ConnectOptions): Promise<OfficialClient> {
   const client = new ClientV2({ name: 'official-v2', version: '1.0.0' }, { capabilities: CAPABILITIES });
-  const transport = new TransportV2(new URL(url), fetch === undefined ? {} : { fetch });
+  const transport = new TransportV2(new URL(url), {
+    ...(fetch === undefined ? {} : { fetch }),
+    ...(login === undefined ? {} : { authProvider: login }),
+  });
   const logged: unknown[] = [];
   const errors: Error[] = [];
   client.onerror = (error) => errors.push(error);

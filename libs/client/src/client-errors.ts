@@ -9,12 +9,14 @@ import type { RejectionReason } from './verdict.ts';
  * - `UNREACHABLE`: no answer came: no connection, or it broke.
  * - `SILENT`: an open connection brought nothing, not even a keepalive, for longer than it may.
  * - `HTTP_STATUS`: the server, or a proxy before it, answered with a status that is no answer to the message.
+ * - `CREDENTIALS`: the server refused the credentials, and new ones could not be had; the request was not taken.
  * - `NOT_MCP`: the answer is neither JSON nor an event stream, or cannot be read.
  * - `NO_ANSWER`: the stream of a call ended, and its answer had not come.
  * - `CLOSED`: the transport was closed or has no session.
  * - `STORE`: the checkpoint could not be kept or read.
  */
-export type TransportCode = 'UNREACHABLE' | 'SILENT' | 'HTTP_STATUS' | 'NOT_MCP' | 'NO_ANSWER' | 'CLOSED' | 'STORE';
+export type TransportCode =
+  'UNREACHABLE' | 'SILENT' | 'HTTP_STATUS' | 'CREDENTIALS' | 'NOT_MCP' | 'NO_ANSWER' | 'CLOSED' | 'STORE';
 
 /** Trouble on the way. It is met by trying again, until the deadline; nothing is concluded about the session. */
 export class TransportError extends Error {

@@ -3,7 +3,8 @@ import { HTTP_HEADER } from '@throughline/protocol';
 import { TransportError } from './client-errors.ts';
 import type { AnswerHead } from './judge-answer.ts';
 import type { Settings } from './options.ts';
-import { within } from './wait.ts';
+import { redirectTarget } from './redirect-target.ts';
+import { untilAborted, within } from './wait.ts';
 
 export interface ExchangeRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -17,17 +18,36 @@ export interface ExchangeRequest {
   readonly signal: AbortSignal;
 }
 
-/** Rejects with `UNREACHABLE` if no head comes in time. The body of the answer lives until it is read or cancelled. */
+/**
+ * Rejects with `UNREACHABLE` if no head comes in time, with `CREDENTIALS` if the server refused them and new ones could
+ * not be asked for. The body of the answer lives until it is read or cancelled.
+ */
 export async function exchange(settings: Settings, request: ExchangeRequest): Promise<Response> {
-  const answer = await send(settings, request);
+  const { answer, sent } = await send(settings, request);
+  const { onUnauthorized } = settings.user;
   const mayAuthorize = answer.status === 401 || (answer.status === 403 && answer.headers.has('www-authenticate'));
-  if (!mayAuthorize || settings.user.onUnauthorized === undefined) return answer;
-  if (!(await settings.user.onUnauthorized(answer))) return answer;
+  if (!mayAuthorize || onUnauthorized === undefined) return answer;
+  let isRenewed: boolean;
+  try {
+    isRenewed = await untilAborted(onUnauthorized.call(settings.user, answer, sent), request.signal);
+  } catch (cause) {
+    discard(answer);
+    throw new TransportError('CREDENTIALS', 'The server refused the credentials, and new ones could not be had', {
+      cause,
+    });
+  }
+  if (!isRenewed) return answer;
   discard(answer);
-  return await send(settings, request);
+  return (await send(settings, request)).answer;
 }
 
-async function send(settings: Settings, request: ExchangeRequest): Promise<Response> {
+interface Sent {
+  readonly answer: Response;
+  /** The headers that it answers. */
+  readonly sent: Headers;
+}
+
+async function send(settings: Settings, request: ExchangeRequest): Promise<Sent> {
   const { timeoutMs, signal } = request;
   const controller = new AbortController();
   const late = (): TransportError =>
@@ -37,18 +57,33 @@ async function send(settings: Settings, request: ExchangeRequest): Promise<Respo
     return await within(asked, timeoutMs, late, signal);
   } catch (cause) {
     controller.abort();
-    asked.then(discard, () => undefined);
+    asked.then(
+      ({ answer }) => {
+        discard(answer);
+      },
+      () => undefined,
+    );
     if (cause instanceof TransportError) throw cause;
     throw new TransportError('UNREACHABLE', 'The server cannot be reached', { cause });
   }
 }
 
-async function ask(settings: Settings, request: ExchangeRequest, signal: AbortSignal): Promise<Response> {
+/** Redirects of one request that are followed. */
+const MAX_REDIRECTS = 5;
+
+async function ask(settings: Settings, request: ExchangeRequest, signal: AbortSignal): Promise<Sent> {
   const { method, body } = request;
   const headers = await makeHeaders(settings, request);
-  // A redirect is not followed: it would take the session id and the credentials to wherever it points.
-  const init: RequestInit = { method, headers, redirect: 'manual', signal };
-  return await settings.fetch(settings.url, body === undefined ? init : { ...init, body });
+  // Only those are followed that keep session id and credentials where they are: `fetch` itself would follow others.
+  const init: RequestInit = { method, headers, redirect: 'manual', signal, ...(body === undefined ? {} : { body }) };
+  let url = settings.url;
+  for (let followed = 0; ; followed++) {
+    const answer = await settings.fetch(url, init);
+    const next = followed < MAX_REDIRECTS ? redirectTarget(url, answer) : null;
+    if (next === null) return { answer, sent: headers };
+    discard(answer);
+    url = next;
+  }
 }
 
 async function makeHeaders({ user }: Settings, request: ExchangeRequest): Promise<Headers> {
@@ -90,7 +125,7 @@ export function statusError(answer: Response, more = ''): TransportError {
   const { status } = answer;
   const to = answer.headers.get('location');
   const redirected = status === 0 || (status >= 300 && status < 400);
-  const why = redirected ? `; redirects are not followed: use ${to ?? 'the URL it leads to'}` : more;
+  const why = redirected ? `; this redirect is not followed: use ${to ?? 'the URL it leads to'}` : more;
   return new TransportError('HTTP_STATUS', `The server answered ${status}${why}`, {
     status,
     retryAfterMs: retryAfterMs(answer),

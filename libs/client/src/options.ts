@@ -54,10 +54,12 @@ export interface ResumableTransportOptions {
   /** Sent with every request; a function is asked before each. */
   readonly headers?: HeadersLike | (() => HeadersLike | Promise<HeadersLike>);
   /**
-   * Called on 401, and on 403 with `WWW-Authenticate`. `true`: there are new credentials, the request is sent once more.
+   * Called on 401, and on 403 with `WWW-Authenticate`, with the headers that were sent. `true`: there are new
+   * credentials, the request is sent once more. `false`: the answer stands. It rejects where that cannot be said now:
+   * then the request is tried again until the deadline (`CREDENTIALS`). The request waits for it, however long it takes.
    * Default: the answer stands.
    */
-  onUnauthorized?(answer: Response): Promise<boolean>;
+  onUnauthorized?(answer: Response, sent: Headers): Promise<boolean>;
   /**
    * `strict`: a resumed stream is only taken where session, epoch and sequence are proved, otherwise the session is
    * begun anew. `compatible`: it is taken where nothing speaks against it, and `onUnproven` is told. Throughline proves

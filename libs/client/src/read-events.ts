@@ -18,7 +18,7 @@ export type SseItem =
   | { readonly kind: 'retry'; readonly ms: number };
 
 export interface ReadOptions {
-  /** Milliseconds without a byte after which the connection counts as dead. Asked before each read. */
+  /** Milliseconds without a byte after which the connection counts as dead. It may change while nothing comes. */
   silenceMs(): number;
   /** Characters of one event at most. */
   readonly maxEventChars: number;
@@ -40,7 +40,7 @@ export async function readEvents(
   const { feed, take } = itemQueue(maxEventChars);
   try {
     for (;;) {
-      const chunk = await nextChunk(reader, silenceMs(), signal);
+      const chunk = await nextChunk(reader, silenceMs, signal);
       if (chunk === null) return 'ended';
       // Line by line: what came before a line that is no UTF-8 is handed over first.
       for (const line of linesOf(chunk)) {
@@ -66,7 +66,7 @@ export async function readText(body: ReadableStream<Uint8Array> | null, options:
   let text = '';
   try {
     for (;;) {
-      const chunk = await nextChunk(reader, options.silenceMs(), options.signal);
+      const chunk = await nextChunk(reader, options.silenceMs, options.signal);
       if (chunk === null) return text;
       text += decode(decoder, chunk);
       if (text.length > options.maxEventChars) throw tooLong(options.maxEventChars);
@@ -88,19 +88,30 @@ function* linesOf(chunk: Uint8Array): Generator<Uint8Array> {
   if (from < chunk.length) yield chunk.subarray(from);
 }
 
+/** So often it is asked whether the silence has lasted too long by what is known of the server meanwhile. */
+const LOOK_MS = 1000;
+
 /** `null`: the end. */
 async function nextChunk(
   reader: ReadableStreamDefaultReader<Uint8Array>,
-  silenceMs: number,
+  silenceMs: () => number,
   signal: AbortSignal,
 ): Promise<Uint8Array | null> {
   const read = reader.read().catch((cause: unknown) => {
     throw new TransportError('UNREACHABLE', 'The connection broke', { cause });
   });
-  const late = (): TransportError =>
-    new TransportError('SILENT', `The server said nothing for ${Math.round(silenceMs)} ms`);
-  const { value } = await within(read, silenceMs, late, signal);
-  return value ?? null;
+  const began = performance.now();
+  for (;;) {
+    const leftMs = silenceMs() - (performance.now() - began);
+    const silent = new TransportError('SILENT', `The server said nothing for ${Math.round(silenceMs())} ms`);
+    if (leftMs <= 0) throw silent;
+    try {
+      const { value } = await within(read, Math.min(leftMs, LOOK_MS), () => silent, signal);
+      return value ?? null;
+    } catch (error) {
+      if (error !== silent) throw error;
+    }
+  }
 }
 
 function decode(decoder: InstanceType<typeof TextDecoder>, chunk: Uint8Array): string {

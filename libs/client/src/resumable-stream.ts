@@ -214,7 +214,12 @@ export class ResumableStream {
     const timeoutMs = isPatient ? settings.quietMs : settings.connectTimeoutMs;
     const hadRun = this.#mayHaveRun;
     this.#mayHaveRun = true;
-    const answer = await this.#host.request({ method: 'POST', body, headers, timeoutMs, signal: this.#stop.signal });
+    const request = { method: 'POST', body, headers, timeoutMs, signal: this.#stop.signal } as const;
+    const answer = await this.#host.request(request).catch((error: unknown) => {
+      // Whoever is not let in has not run anything.
+      if (error instanceof TransportError && error.code === 'CREDENTIALS') this.#mayHaveRun = hadRun;
+      throw error;
+    });
     const { status } = answer;
     if (status === 429 || status === 503) {
       // It says that it was not taken.

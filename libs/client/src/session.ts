@@ -218,6 +218,8 @@ export class Session {
     const call = this.#calls.get(idKey(id));
     call?.stream.stop();
     if (call !== undefined) this.#forget(call);
+    // MCP forbids to cancel it; before its answer there is no session to cancel anything in.
+    if (call?.message.method === 'initialize') return null;
     return { ...message, params: { ...message.params, requestId: id } };
   }
 
@@ -405,7 +407,9 @@ export class Session {
     const call = response.id === null ? own : this.#calls.get(idKey(response.id));
     if (call === undefined) return 'go-on';
     if (call !== own) {
-      if (this.#numbering === 'chained' || this.#owner.settings.policy === 'strict')
+      // MCP forbids it there, so something speaks against it whatever the policy.
+      const isForbidden = origin.stream === this.#standalone;
+      if (isForbidden || this.#numbering === 'chained' || this.#owner.settings.policy === 'strict')
         return reject('foreign-event', `the answer to call ${idKey(call.wireId)} came on another stream`);
       this.#owner.unproven(origin.stream, origin.eventId, ['sequence']);
       call.stream.stop();

@@ -46,3 +46,16 @@ export function within<T>(work: Promise<T>, ms: number, late: () => Error, signa
     );
   });
 }
+
+/** `work`; rejects with the reason of `signal` when that fires first. For waits that have their own bound. */
+export function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => {
+    reject(signal.reason instanceof Error ? signal.reason : new Error('stopped'));
+  };
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([work, promise]).finally(() => {
+    signal.removeEventListener('abort', onAbort);
+  });
+}

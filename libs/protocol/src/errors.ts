@@ -23,6 +23,8 @@ export const ERROR_TABLE = {
   /** A request of the era without sessions (2026-07-28). */
   ERA_UNSUPPORTED: { http: 400, jsonRpc: -32022, retry: 'never' },
   UNAUTHORIZED: { http: 401, jsonRpc: -32000, retry: 'never' },
+  /** RFC 6750: more is asked for than the token allows; another one may do. */
+  INSUFFICIENT_SCOPE: { http: 403, jsonRpc: -32000, retry: 'never' },
   ORIGIN_REFUSED: { http: 403, jsonRpc: -32000, retry: 'never' },
   HOST_REFUSED: { http: 403, jsonRpc: -32000, retry: 'never' },
   PATH_NOT_FOUND: { http: 404, jsonRpc: -32000, retry: 'never' },
@@ -30,6 +32,9 @@ export const ERROR_TABLE = {
   NOT_ACCEPTABLE: { http: 406, jsonRpc: -32000, retry: 'never' },
   BODY_TOO_LARGE: { http: 413, jsonRpc: -32000, retry: 'never' },
   UNSUPPORTED_MEDIA_TYPE: { http: 415, jsonRpc: -32000, retry: 'never' },
+  /** Of one principal alone: others are served. */
+  RATE_LIMITED: { http: 429, jsonRpc: -32000, retry: 'after-backoff' },
+  AUTH_UNAVAILABLE: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },
   NO_OWNER: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },
   CAPACITY: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },
   DRAINING: { http: 503, jsonRpc: -32000, retry: 'after-backoff' },

@@ -86,6 +86,7 @@ export const HTTP_HEADER = {
 /** Revisions with sessions and resumption, oldest first. */
 export const LEGACY_VERSIONS = ['2025-03-26', '2025-06-18', '2025-11-25'] as const;
 export type LegacyVersion = (typeof LEGACY_VERSIONS)[number];
+const LAST_VERSION_WITH_SESSIONS: LegacyVersion = '2025-11-25';
 
 export function isLegacyVersion(text: string): text is LegacyVersion {
   return (LEGACY_VERSIONS as readonly string[]).includes(text);
@@ -96,6 +97,13 @@ const ACCEPTED_VERSIONS: readonly string[] = ['2024-10-07', '2024-11-05', ...LEG
 
 export function isAcceptedVersion(text: string): boolean {
   return ACCEPTED_VERSIONS.includes(text);
+}
+
+const REVISION = /^\d{4}-\d\d-\d\d$/;
+
+/** Whether `text` names a revision after the last one with sessions. Revisions are dates. */
+export function isLaterVersion(text: string): boolean {
+  return REVISION.test(text) && text > LAST_VERSION_WITH_SESSIONS;
 }
 
 /** Whether a client of this revision understands an event with an id and empty data, and polling. Revisions are dates. */

@@ -34,6 +34,7 @@ export {
   LEGACY_VERSIONS,
   isLegacyVersion,
   isAcceptedVersion,
+  isLaterVersion,
   canPrime,
   canBatch,
   FIRST_VERSION_WITH_PRIMING,

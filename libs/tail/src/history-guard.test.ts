@@ -73,6 +73,49 @@ describe('the guard of the history', () => {
     expect(meta.epochs()).toHaveLength(2);
   });
 
+  it.each([
+    ['ends before what was acknowledged', 0],
+    ['has grown beyond it with other records', 4],
+  ])('[GRD-AGAIN] asked for a look, it proves a log that %s', async (_what, regrown) => {
+    const { time, store, join, log } = createWorld();
+    const { guard, meta } = await join('a');
+    await time.run(guard.settled(0, OPEN));
+    for (const text of ['a', 'b', 'c']) await guard.append(INBOUND, [plain(text)]);
+    store.controls.recreate('inbound');
+    for (let count = 0; count < regrown; count++) await log.append(INBOUND, [plain('x')]);
+    await time.advance(60_000);
+    expect(meta.epochs()).toHaveLength(1);
+    guard.lookAgain(0);
+    await time.advance(5000);
+    expect(meta.epochs()).toHaveLength(2);
+  });
+
+  it('[GRD-AGAIN] a look at a log that holds what was acknowledged appends nothing, compares what it read from then on, and comes once in five seconds', async () => {
+    let looks = 0;
+    const { time, store, join, log, types } = createWorld();
+    const { guard, meta } = await join('a', (own) => ({
+      ...own,
+      bounds(of) {
+        if (of.topic === 'inbound') looks++;
+        return own.bounds(of);
+      },
+    }));
+    await time.run(guard.settled(0, OPEN));
+    for (const text of ['a', 'b']) await guard.append(INBOUND, [plain(text)]);
+    looks = 0;
+    for (let count = 0; count < 10; count++) {
+      guard.lookAgain(0);
+      await time.settle();
+    }
+    expect([looks, types('inbound').length, guard.mark(INBOUND)?.anchor?.offset]).toEqual([1, 2, 1]);
+    await time.advance(5000);
+    store.controls.recreate('inbound');
+    for (let count = 0; count < 4; count++) await log.append(INBOUND, [plain('b')]);
+    guard.lookAgain(0);
+    await time.advance(5000);
+    expect(meta.epochs()).toMatchObject([{}, { reason: 'inbound/0: another record stands where one was read' }]);
+  });
+
   it('[GRD-MARK] a process that has read nothing proves by marks, before it trusts the log', async () => {
     const { time, store, join, log, types } = createWorld();
     const first = await join('a');

@@ -8,8 +8,8 @@
 import { compareWithMark, joinMarks, provesBreak, worstFinding } from '@throughline/history';
 import type { MarkFinding } from '@throughline/history';
 import { abortable, anchorOf, deadline, errorText, LogError, META, sleep } from '@throughline/log';
-import type { Appended, Clock, Log, PartitionRef, Random, ViewFinding } from '@throughline/log';
-import { INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
+import type { Appended, Bounds, Clock, Log, PartitionRef, Random, ViewFinding } from '@throughline/log';
+import { equalBytes, INBOUND_TYPE, EVENT_TYPE, makeRecord } from '@throughline/protocol';
 import type { Epoch, HistoryMark, LogRecord, Offset, Partition, RecordInput, Topic } from '@throughline/protocol';
 import type { Meta } from './meta.ts';
 import { partitionName } from './partition-name.ts';
@@ -37,6 +37,8 @@ export interface GuardedRef extends PartitionRef {
 interface Known {
   end: Offset;
   last: LogRecord | null;
+  /** The newest that was acknowledged here, until it was read. */
+  appended: { readonly offset: Offset; readonly record: RecordInput } | null;
 }
 
 /** What is known of a partition's two topics. `unknown`: not looked at in this epoch. */
@@ -48,11 +50,16 @@ const PROPOSE_AGAIN_MS = 1000;
 const LAG_MS = 250;
 const PROBE_AGAIN_MS = 1000;
 const LOOK_MS = 5000;
+/** Between two looks at a partition that is trusted. */
+const LOOK_AGAIN_MS = 5000;
+/** A larger record is not kept to be compared with. */
+const MOST_KEPT_BYTES = 64 * 1024;
 
 export class HistoryGuard {
   readonly #options: HistoryGuardOptions;
   readonly #known = new Map<string, Known>();
   readonly #trust = new Map<Partition, Trust>();
+  readonly #lookedMs = new Map<Partition, number>();
   readonly #waiters = new Set<() => void>();
   readonly #stop = new AbortController();
   readonly #stopEpochs: () => void;
@@ -126,8 +133,22 @@ export class HistoryGuard {
       this.#break(to, epoch, `acknowledged ${first} at or below ${highest}`);
       throw new LogError('LOG_UNAVAILABLE', 'the history of the log broke');
     }
-    this.noteRead(epoch, to, null, (appended.offsets.at(-1) ?? first) + 1);
+    const last = appended.offsets.at(-1) ?? first;
+    this.noteRead(epoch, to, null, last + 1);
+    this.#keep(to, last, records.at(-1));
     return appended;
+  }
+
+  /**
+   * Has it looked whether the log still holds what this process had acknowledged: for one that waits, and hears nothing.
+   * Only a partition that is trusted, and once in five seconds; what is found is told as any suspicion is.
+   */
+  lookAgain(partition: Partition): void {
+    const now = this.#options.clock.monoMs();
+    if (this.#trust.get(partition) !== 'holds' || now - (this.#lookedMs.get(partition) ?? -Infinity) < LOOK_AGAIN_MS)
+      return;
+    this.#lookedMs.set(partition, now);
+    void this.#look(partition);
   }
 
   /**
@@ -242,6 +263,20 @@ export class HistoryGuard {
     this.#setTrust(partition, 'holds');
   }
 
+  /** Never rejects. */
+  async #look(partition: Partition): Promise<void> {
+    const epoch = this.#epoch;
+    for (const topic of TOPICS) {
+      // Whoever appends or reads says that the log does not answer.
+      const finding = await this.#compare({ topic, partition }).catch(() => 'holds');
+      if (this.#isOver(epoch) || this.#trust.get(partition) !== 'holds') return;
+      if (finding === 'holds') continue;
+      this.#setTrust(partition, 'doubt');
+      await this.#check(partition);
+      return;
+    }
+  }
+
   #isOver(epoch: Epoch): boolean {
     return epoch !== this.#epoch || this.#isBroken || this.#stop.signal.aborted;
   }
@@ -309,12 +344,28 @@ export class HistoryGuard {
         const read = isHeld ? await log.read(of, anchor.offset, { maxBytes: 1, signal: limit.signal }) : null;
         findings.push(compareWithMark(mark, bounds, read?.records[0] ?? null));
       }
+      findings.push(await this.#compareAppended(of, bounds, limit.signal));
       const finding = worstFinding(findings);
       if (finding === 'holds') this.noteRead(epoch, of, null, bounds.end);
       return finding;
     } finally {
       limit.dispose();
     }
+  }
+
+  /** Whether what was acknowledged stands where it was said to. Once it was read it is an anchor as any other. Errors: those of `Log.read`. */
+  async #compareAppended(of: GuardedRef, bounds: Bounds, signal: AbortSignal): Promise<MarkFinding> {
+    const epoch = this.#epoch;
+    const known = this.#knownOf(of);
+    const { appended } = known;
+    if (appended === null || appended.offset < bounds.start || appended.offset >= bounds.end) return 'holds';
+    const [found] = (await this.#options.log.read(of, appended.offset, { maxBytes: 1, signal })).records;
+    // Told by brokers that know differently much.
+    if (found === undefined) return 'behind';
+    if (found.offset !== appended.offset || !isSame(found, appended.record)) return 'differs';
+    this.noteRead(epoch, of, found, found.offset + 1);
+    if (known.appended === appended) known.appended = null;
+    return 'holds';
   }
 
   /** @param epoch the one whose history the proof is about. */
@@ -348,6 +399,14 @@ export class HistoryGuard {
     }
   }
 
+  /** While the partition is in doubt what was kept is the evidence. */
+  #keep(of: GuardedRef, offset: Offset, record: RecordInput | undefined): void {
+    const trust = this.#trust.get(of.partition);
+    if (record === undefined || (record.value?.length ?? 0) > MOST_KEPT_BYTES) return;
+    const known = this.#knownOf(of);
+    if (trust !== 'doubt' && offset > (known.appended?.offset ?? -1)) known.appended = { offset, record };
+  }
+
   #endOf(of: GuardedRef): Offset {
     const known = this.#known.get(partitionName(of))?.end ?? 0;
     return Math.max(known, this.#options.meta.mark(this.#epoch, of)?.end ?? 0);
@@ -355,8 +414,14 @@ export class HistoryGuard {
 
   #knownOf(of: GuardedRef): Known {
     const name = partitionName(of);
-    const known = this.#known.get(name) ?? { end: 0, last: null };
+    const known = this.#known.get(name) ?? { end: 0, last: null, appended: null };
     this.#known.set(name, known);
     return known;
   }
+}
+
+function isSame(one: Pick<RecordInput, 'key' | 'value'>, other: Pick<RecordInput, 'key' | 'value'>): boolean {
+  const same = (a: Uint8Array | null, b: Uint8Array | null): boolean =>
+    a === null || b === null ? a === b : equalBytes(a, b);
+  return same(one.key, other.key) && same(one.value, other.value);
 }

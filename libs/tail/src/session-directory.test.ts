@@ -1,6 +1,6 @@
 import { createMemoryStore, openMemoryLog } from '@throughline/log/memory';
 import { LogError } from '@throughline/log';
-import { makeRecord, sessionEndKey } from '@throughline/protocol';
+import { encodeText, makeRecord, sessionEndKey } from '@throughline/protocol';
 import type { SessionRecord } from '@throughline/protocol';
 import { createVirtualTime } from '@throughline/testkit';
 import { describe, expect, it } from 'vitest';
@@ -49,6 +49,24 @@ describe('session directory', () => {
     expect(other.get(0, 'k')?.end?.reason).toBe('deleted');
     expect([other.hasEnded(0, 'k'), other.hasEnded(1, 'k'), other.hasEnded(0, 'z')]).toEqual([true, false, false]);
     await time.run(Promise.all([writer.close(), other.close()]));
+  });
+
+  it('[TAIL-SESSIONS] what cannot be read hides the record of a session until another is there, ends nothing, and makes no session', async () => {
+    const { time, open, log, record } = createWorld();
+    const directory = open();
+    await directory.put(0, 'k', record());
+    const poison = (key: string) => ({ key: encodeText(key), value: encodeText('nonsense'), headers: [] });
+    await log.append(SESSIONS, [poison('k'), poison('z')]);
+    await time.run(directory.sync());
+    expect([directory.get(0, 'k'), directory.get(0, 'z')]).toMatchObject([{ record: null, end: null }, undefined]);
+    expect([directory.hasEnded(0, 'k'), directory.living(0)]).toEqual([false, []]);
+    await directory.put(0, 'k', record());
+    expect(directory.living(0).map(([key]) => key)).toEqual(['k']);
+    // An end is one whatever stands in it.
+    await log.append(SESSIONS, [poison(sessionEndKey('k'))]);
+    await time.run(directory.sync());
+    expect(directory.hasEnded(0, 'k')).toBe(true);
+    await time.run(directory.close());
   });
 
   it('[TAIL-ENDED] an end is never overwritten by a later record of the session, nor by a later end, nor by compaction', async () => {

@@ -15,7 +15,7 @@ import type {
 } from '@throughline/protocol';
 
 export interface SessionEntry {
-  /** `null` until its record was read (the end may be known first). */
+  /** `null` until its record was read (the end may be known first), and while the topic holds one that cannot be read. */
   readonly record: SessionRecord | null;
   readonly end: SessionEndRecord | null;
 }
@@ -183,6 +183,8 @@ export class SessionDirectory {
       return;
     }
     const session = readSessionRecord(record);
+    // What cannot be read hides what was known, so that its owner writes it anew; a tombstone forgets it.
+    if (session === null && record.value !== null && this.#hide(partition, key, record.offset)) return;
     this.#learn(partition, key, session === null ? null : this.#trim(session), record.offset);
   }
 
@@ -202,6 +204,15 @@ export class SessionDirectory {
     const end = known?.end ?? null;
     if (record === null && end === null) entries?.delete(key);
     else entries?.set(key, { record, end, recordAt });
+  }
+
+  /** `false` if nothing was known. */
+  #hide(partition: Partition, key: string, recordAt: Offset): boolean {
+    const entries = this.#entries.get(partition);
+    const known = entries?.get(key);
+    if (known !== undefined && recordAt >= known.recordAt)
+      entries?.set(key, { record: null, end: known.end, recordAt });
+    return known !== undefined;
   }
 
   /** The first end counts. */

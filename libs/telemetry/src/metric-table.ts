@@ -38,6 +38,21 @@ export const METRIC_TABLE = {
     help: 'Connections cut because their client took nothing of what waited for it for four times --keep-alive.',
     labels: [],
   },
+  throughline_gateway_tokens_refused_total: {
+    type: 'counter',
+    help: 'Requests refused for their bearer token, by the reason that the client is told.',
+    labels: ['reason'],
+  },
+  throughline_gateway_key_fetch_errors_total: {
+    type: 'counter',
+    help: 'Times that the keys of an issuer could not be had; those that are known go on for a day.',
+    labels: [],
+  },
+  throughline_gateway_expired_streams_total: {
+    type: 'counter',
+    help: 'Streams ended because the token that they were opened with had expired.',
+    labels: [],
+  },
   throughline_tail_records_total: {
     type: 'counter',
     help: 'Records of events read by tails, by verdict: accepted, fenced, unreadable.',
@@ -107,8 +122,8 @@ export const METRIC_TABLE = {
   },
   throughline_worker_unreadable_total: {
     type: 'counter',
-    help: 'Inbound records that could not be read; each is copied to dead-letter.',
-    labels: [],
+    help: 'Records that could not be used, by topic; each is copied to dead-letter, and those of sessions are written anew.',
+    labels: ['topic'],
   },
 } as const satisfies Record<string, MetricRow>;
 

@@ -1,4 +1,5 @@
 /** What single values cannot say: rules over several options, and who can reach the endpoint. */
+import path from 'node:path';
 import type { Fault } from './faults.ts';
 import { formatAddress, formatDuration } from './format-value.ts';
 import type { Layer } from './layers.ts';
@@ -105,7 +106,9 @@ export function checkExposure(
     role === 'operate' ||
     listen === undefined ||
     isLoopback(listen.host) ||
+    // One that is faulty is a fault of its own.
     layer.has('auth-tokens-file') ||
+    layer.has('auth-issuer') ||
     hasTokens
   )
     return [];
@@ -114,9 +117,46 @@ export function checkExposure(
     return [`${address} can be reached from other machines and nobody is asked for a token (--allow-anonymous)`];
   faults.push({
     where: layer.get('listen')?.where ?? '--listen',
-    problem: `${address} can be reached from other machines, but no tokens are set; set --auth-tokens-file, listen on 127.0.0.1, or say --allow-anonymous.`,
+    problem: `${address} can be reached from other machines, but nobody is asked for a token; set --auth-issuer or --auth-tokens-file, listen on 127.0.0.1, or say --allow-anonymous.`,
   });
   return [];
+}
+
+/** Relative paths of flags are relative to `cwd`. */
+export function checkTls(
+  options: ResolvedOptions,
+  cwd: string,
+  faults: Fault[],
+): { readonly tls?: { readonly certFile: string; readonly keyFile: string } } {
+  const { 'tls-cert': cert, 'tls-key': key } = options;
+  if (cert !== undefined && key !== undefined)
+    return { tls: { certFile: path.resolve(cwd, cert), keyFile: path.resolve(cwd, key) } };
+  if (cert !== undefined || key !== undefined) {
+    const [has, lacks] = cert === undefined ? ['--tls-key', '--tls-cert'] : ['--tls-cert', '--tls-key'];
+    faults.push({ where: has, problem: `needs ${lacks}: TLS takes a certificate and its key.` });
+  }
+  return {};
+}
+
+/** Tokens are issued for the URL that clients know, and what a request says of that is anybody's word. */
+export function checkPublicUrl(
+  role: OptionUser,
+  layer: Layer,
+  options: ResolvedOptions,
+  hasIssuers: boolean,
+  faults: Fault[],
+): { readonly publicUrl?: string } {
+  const { listen } = options;
+  if (!hasIssuers || layer.has('public-url') || (role !== 'serve' && role !== 'gateway') || listen === undefined)
+    return {};
+  if (isLoopback(listen.host) && listen.port !== 0)
+    return { publicUrl: `${layer.has('tls-cert') ? 'https' : 'http'}://${formatAddress(listen)}` };
+  faults.push({
+    where: '--public-url',
+    problem:
+      'is needed with an issuer: the URL under which clients reach this gateway, for example https://mcp.example.com.',
+  });
+  return {};
 }
 
 function isLoopback(host: string): boolean {

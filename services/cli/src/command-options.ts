@@ -109,6 +109,40 @@ const COMMAND_OPTIONS = {
     commands: ['connect'],
     isList: true,
   },
+  login: {
+    placeholder: 'ask|now|never',
+    help: 'What to do when the server wants a login (OAuth). ask: the address is written to stderr, and waited for. now: logs in and ends; later starts use it. never: nobody is asked. Default: ask.',
+    commands: ['connect'],
+  },
+  'login-within': {
+    placeholder: 'duration',
+    help: 'A person may take so long to log in; after that, exit code 4. Default: 5m.',
+    commands: ['connect'],
+  },
+  open: {
+    help: 'Opens the address of a login in the browser as well.',
+    commands: ['connect'],
+  },
+  'client-id': {
+    placeholder: 'id|https-url',
+    help: 'The client that is registered at the authorization server, or the URL of a client metadata document. Default: one is registered by itself.',
+    commands: ['connect'],
+  },
+  'client-secret-file': {
+    placeholder: 'file',
+    help: 'The secret of --client-id, where it has one.',
+    commands: ['connect'],
+  },
+  scope: {
+    placeholder: '"scopes"',
+    help: 'What a login asks for. Default: what the server says.',
+    commands: ['connect'],
+  },
+  'redirect-port': {
+    placeholder: 'port',
+    help: 'Where the browser is sent back to, on 127.0.0.1. Default: one that is free; the next login uses it again.',
+    commands: ['connect'],
+  },
   'allow-http': {
     help: 'Sends credentials to another machine without TLS.',
     commands: ['connect'],

@@ -74,12 +74,17 @@ export const COMMANDS: { readonly [C in CommandName]: CommandRow } = {
     examples: [
       'throughline connect https://mcp.example.com/mcp --place my-editor --token-file ~/.config/mcp-token',
       'throughline connect https://mcp.example.com/mcp --header "X-Tenant: acme"',
+      'throughline connect https://mcp.example.com/mcp --login now --open',
     ],
     exits: [
-      ['0', 'the client closed stdin, or SIGINT or SIGTERM stopped it'],
+      [
+        '0',
+        'the client closed stdin, or SIGINT or SIGTERM stopped it; with `--login now`: there is a login, or none is wanted',
+      ],
       ['1', 'the client does not read any more, or an unexpected failure; stderr says which'],
       ['2', 'the command line, or a file that it names, is wrong; nothing was sent'],
       ['3', 'no session could be begun: the server was out of reach, or refused it; stderr says why'],
+      ['4', 'the server wants a login, and there is none: nobody came, or it was refused; stderr says what to do'],
       ['130, 143', 'a second signal ended it at once'],
     ],
   },

@@ -17,6 +17,7 @@ export function describeFailure(error: unknown, advise: Advise): string {
     // `ListenError` of the gateway, which names the option to change.
     case 'ADDRESS_IN_USE':
     case 'ADDRESS_REFUSED':
+    case 'TLS_REFUSED':
       return `${error.message}.`;
     default:
       // A bug or something unforeseen: whoever reads this needs the stack.

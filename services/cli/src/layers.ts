@@ -16,6 +16,7 @@ export type Layer = ReadonlyMap<OptionName, RawValue>;
 const ALTERNATIVES: readonly (readonly OptionName[])[] = [
   ['stdio', 'module', 'upstream'],
   ['secrets', 'secrets-file'],
+  ['auth-jwks-url', 'auth-keys-file'],
   ['kafka-password', 'kafka-password-file'],
 ];
 

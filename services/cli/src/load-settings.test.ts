@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -111,7 +112,7 @@ describe('layers', () => {
 
   it('[CLI-DEFAULTS] every field of the schemas can be set by an option, or is made from some', () => {
     for (const [role, schema, made] of [
-      ['gateway', GatewayConfigSchema, ['servers', 'secrets', 'tokens']],
+      ['gateway', GatewayConfigSchema, ['servers', 'secrets', 'tokens', 'issuers', 'tls']],
       ['worker', WorkerConfigSchema, ['servers']],
     ] as const) {
       const set = OPTION_NAMES.map((name) => optionRow(name)[role]).filter((field) => field !== undefined);
@@ -269,6 +270,82 @@ describe('access', () => {
     expect(faults('serve --listen 0.0.0.0:1 --auth-tokens-file nowhere')).toHaveLength(1);
   });
 
+  const ISSUER = '--auth-issuer https://id.example --auth-jwks-url https://id.example/jwks';
+
+  it('[CLI-ISSUERS] an issuer comes from options, and replaces those of the file', () => {
+    const one = { issuer: 'https://id.example', jwksUrl: 'https://id.example/jwks', audience: null };
+    expect(load(`serve ${ISSUER}`).gateway.issuers).toMatchObject([one]);
+    expect(load('serve').gateway.issuers).toEqual([]);
+    write(
+      'throughline.yaml',
+      'auth:\n  issuers:\n    - { issuer: "https://a.example", jwksUrl: "https://a.example/jwks", audience: [api], algorithms: [EdDSA] }\n    - { issuer: "https://b.example", keysFile: keys.json }\n',
+    );
+    write('keys.json', JSON.stringify({ keys: [{ kty: 'EC', kid: 'k' }] }));
+    expect(load('serve').gateway.issuers).toMatchObject([
+      { issuer: 'https://a.example', audience: ['api'], algorithms: ['EdDSA'] },
+      { issuer: 'https://b.example', keys: [{ kty: 'EC', kid: 'k' }] },
+    ]);
+    expect(load(`serve ${ISSUER}`).gateway.issuers).toMatchObject([one]);
+  });
+
+  it('[CLI-ISSUERS] what makes no issuer is a fault where it stands', () => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    write('public.pem', publicKey.export({ type: 'spki', format: 'pem' }) as string);
+    write('private.pem', privateKey.export({ type: 'pkcs8', format: 'pem' }) as string);
+    write('cut.pem', '-----BEGIN PUBLIC KEY-----\nMFkw\n-----END PUBLIC KEY-----\n');
+    write('secret.json', JSON.stringify({ keys: [{ kty: 'oct', k: 'aGlkZGVu' }] }));
+    write('text', 'hello');
+    const withKeys = (file: string): string => `serve --auth-issuer https://id.example --auth-keys-file ${file}`;
+    expect(load(withKeys('public.pem')).gateway.issuers).toMatchObject([{ keys: [{ kty: 'EC', crv: 'P-256' }] }]);
+    for (const [line, fault] of [
+      [withKeys('private.pem'), /^--auth-keys-file: .*private/],
+      [withKeys('cut.pem'), /^--auth-keys-file: .*cannot be read/],
+      [withKeys('secret.json'), /^--auth-keys-file: .*public/],
+      [withKeys('text'), /^--auth-keys-file: .*JWK set/],
+      [withKeys('nowhere'), /no such file/],
+      ['serve --auth-issuer https://id.example', /^--auth-issuer: .*either/],
+      [`${withKeys('public.pem')} --auth-jwks-url https://id.example/jwks`, /^--auth-issuer: .*either/],
+      ['serve --auth-issuer id --auth-jwks-url https://id.example/jwks', /^--auth-issuer: .*URL/],
+      ['serve --auth-issuer https://id.example --auth-jwks-url http://id.example/jwks', /^--auth-jwks-url: .*https/],
+      [`serve ${ISSUER} --auth-algorithms HS256`, /^--auth-algorithms: .*RS256/],
+      ['serve --auth-audience api', /^--auth-audience: .*--auth-issuer/],
+    ] as const)
+      expect(faults(line), line).toEqual([expect.stringMatching(fault)]);
+    expect(faults(withKeys('secret.json')).join('')).not.toContain('aGlkZGVu');
+    const inFile = (text: string): string[] => {
+      write('throughline.yaml', `auth: { issuers: ${text} }\n`);
+      return faults('serve');
+    };
+    expect(inFile('{}')).toEqual([expect.stringMatching(/auth\.issuers: must be a list/)]);
+    expect(inFile('[{ issuer: "https://a.example", jwskUrl: x }]')).toEqual([
+      expect.stringMatching(/auth\.issuers\[0\]\.jwskUrl: .*Did you mean jwksUrl/),
+    ]);
+    const twice = '{ issuer: "https://a.example", jwksUrl: "https://a.example/jwks" }';
+    expect(inFile(`[${twice}, ${twice}]`)).toEqual([expect.stringContaining('twice')]);
+  });
+
+  it('[CLI-PUBLIC-URL] with an issuer it is named, or that of a loopback address', () => {
+    expect(load(`serve ${ISSUER}`).gateway.publicUrl).toBe('http://127.0.0.1:8080');
+    expect(load('serve').gateway.publicUrl).toBeNull();
+    expect(load(`serve ${ISSUER} --tls-cert a --tls-key b`).gateway.publicUrl).toBe('https://127.0.0.1:8080');
+    for (const address of ['0.0.0.0:80', '127.0.0.1:0'])
+      expect(faults(`serve ${ISSUER} --listen ${address}`)).toEqual([expect.stringMatching(/^--public-url: /)]);
+    const named = load(`gateway ${ISSUER} --listen 0.0.0.0:80 --public-url https://mcp.example`);
+    expect([named.gateway.publicUrl, named.warnings]).toEqual(['https://mcp.example', []]);
+    for (const url of ['mcp.example', 'https://mcp.example?x=1', 'https://u:p@mcp.example'])
+      expect(faults(`serve ${ISSUER} --public-url ${url}`), url).toEqual([expect.stringMatching(/^--public-url /)]);
+  });
+
+  it('[CLI-TLS] takes a certificate and a key, from where they were written', () => {
+    expect(load('serve --tls-cert a.pem --tls-key b.pem').gateway.tls).toEqual({
+      certFile: path.join(cwd, 'a.pem'),
+      keyFile: path.join(cwd, 'b.pem'),
+    });
+    expect(load('serve').gateway.tls).toBeNull();
+    expect(faults('serve --tls-cert a.pem')).toEqual([expect.stringMatching(/^--tls-cert: .*--tls-key/)]);
+    expect(faults('serve --tls-key a.pem')).toEqual([expect.stringMatching(/^--tls-key: .*--tls-cert/)]);
+  });
+
   it('[CLI-SECRET] secrets come from the environment or a file; the first signs', () => {
     const other = Buffer.alloc(40, 9).toString('base64url');
     expect(load('serve').secrets).toBeNull();
@@ -333,6 +410,15 @@ describe('printSettings', () => {
       serverOrigin: null,
       configFile: null,
     });
+  });
+
+  it('[CLI-PRINT] the issuers of a file are printed with it', () => {
+    mkdirSync(path.join(cwd, 'etc'));
+    write('etc/keys.json', JSON.stringify({ keys: [{ kty: 'EC', kid: 'k' }] }));
+    write('etc/t.yaml', 'auth: { scopes: [mcp], issuers: [{ issuer: "https://b.example", keysFile: keys.json }] }\n');
+    const first = load('serve --config etc/t.yaml');
+    write('throughline.yaml', printSettings(first));
+    expect(load('serve').gateway).toEqual(first.gateway);
   });
 
   it('[CLI-PRINT] each value that is no default names where it came from', () => {

@@ -6,11 +6,12 @@ import { WorkerConfigSchema } from '@throughline/worker/config';
 import type { z } from 'zod';
 import { readSecrets, readTokens } from './access-files.ts';
 import { readTextFile } from './read-text-file.ts';
-import { checkExposure, checkSecrets, checkTogether } from './check-settings.ts';
+import { checkExposure, checkPublicUrl, checkSecrets, checkTls, checkTogether } from './check-settings.ts';
 import { ConfigError } from './faults.ts';
 import type { Fault } from './faults.ts';
 import { errorCode, fileProblem } from './file-problem.ts';
 import { formatDuration, formatSize } from './format-value.ts';
+import { resolveIssuers } from './issuer-settings.ts';
 import { resolveKafka } from './kafka-settings.ts';
 import { mergeLayers } from './layers.ts';
 import type { Layer, RawValue } from './layers.ts';
@@ -59,12 +60,21 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
 
   const servers = resolveServers({ layer, options, file, cwd, demoModule }, faults);
   const tokens = readTokens(layer, options, cwd, faults);
+  const { issuers, written: fileIssuers } = resolveIssuers({ layer, options, file, cwd }, faults);
   const secrets = readSecrets(layer, options, cwd, faults);
   const kafka = resolveKafka(layer, options, cwd, faults);
   const gateway = parseRole(
     SECRETLESS_GATEWAY,
     'gateway',
-    { ...fieldsOf('gateway', options), ...refreshField(options), servers: namesOf(servers.servers), tokens },
+    {
+      ...fieldsOf('gateway', options),
+      ...refreshField(options),
+      ...checkPublicUrl(role, layer, options, issuers.length > 0, faults),
+      servers: namesOf(servers.servers),
+      tokens,
+      issuers,
+      ...checkTls(options, cwd, faults),
+    },
     layer,
     faults,
   );
@@ -77,7 +87,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
   );
   checkTogether(role, layer, options, faults);
   checkSecrets(role, layer, options, faults);
-  const warnings = checkExposure(role, layer, options, tokens !== null, faults);
+  const warnings = checkExposure(role, layer, options, tokens !== null || issuers.length > 0, faults);
   if (faults.length > 0 || gateway === undefined || worker === undefined || options.log === undefined)
     throw new ConfigError(faults);
   const isRetentionSet = layer.get('retention')?.source !== 'default';
@@ -105,6 +115,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
     worker,
     workerAdmin: layer.get('admin')?.source === 'default' ? null : (options.admin ?? null),
     serverOrigin: servers.origin,
+    fileIssuers,
     logLevel: (options['log-level'] ?? 'info') as LogLevel,
     jsonLogs: options['json-logs'] ?? false,
     warnings,

@@ -87,6 +87,7 @@ run({
       err,
       onSignals,
       exit: (code) => process.exit(code),
+      isInteractive: process.stdin.isTTY && process.stderr.isTTY,
     });
   },
   async runRole(role, settings) {

@@ -19,6 +19,7 @@ export function printSettings(settings: Settings): string {
     const node = document.getIn(path, true);
     if (raw.source !== 'default' && isScalar(node)) node.comment = ` ${raw.where}`;
   }
+  if (settings.fileIssuers !== null) document.setIn(['auth', 'issuers'], document.createNode(settings.fileIssuers));
   const servers = Object.fromEntries(
     Object.entries(settings.worker.servers).map(([name, server]) => [name, redactServer(server)]),
   );

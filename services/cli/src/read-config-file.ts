@@ -1,6 +1,6 @@
 /** throughline.yaml as a layer, and its servers as written. */
 import path from 'node:path';
-import { isMap, isScalar, isSeq, parseDocument } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, parseDocument } from 'yaml';
 import type { YAMLMap } from 'yaml';
 import type { Fault } from './faults.ts';
 import type { Layer, RawValue } from './layers.ts';
@@ -12,10 +12,13 @@ export interface FileLayer {
   readonly layer: Layer;
   /** What stands under `servers`, unchecked; undefined if there is none. */
   readonly servers: unknown;
+  /** What stands under `auth.issuers`, unchecked; undefined if there is none. */
+  readonly issuers: unknown;
   readonly faults: readonly Fault[];
 }
 
 const SERVERS = 'servers';
+const ISSUERS = 'auth.issuers';
 /** `log: memory:` is no YAML, and `log: sqlite:x` is what people write first: the section may be its location alone. */
 const SHORTHANDS: ReadonlyMap<string, string> = new Map([['log', 'log.url']]);
 
@@ -29,6 +32,7 @@ export function readConfigFile(text: string, name: string, folder: string): File
     return {
       layer: new Map(),
       servers: undefined,
+      issuers: undefined,
       faults: [{ where: `${name}, line ${line}`, problem: `no valid YAML: ${reason}` }],
     };
   }
@@ -39,19 +43,29 @@ export function readConfigFile(text: string, name: string, folder: string): File
     const { yaml } = optionRow(option);
     if (yaml !== null) names.set(yaml, option);
   }
-  const places = [...names.keys(), SERVERS];
+  const places = [...names.keys(), SERVERS, ISSUERS];
   const root = document.contents;
-  if (root === null) return { layer, servers: undefined, faults };
+  if (root === null) return { layer, servers: undefined, issuers: undefined, faults };
   if (!isMap(root))
-    return { layer, servers: undefined, faults: [{ where: name, problem: 'must hold names and values.' }] };
+    return {
+      layer,
+      servers: undefined,
+      issuers: undefined,
+      faults: [{ where: name, problem: 'must hold names and values.' }],
+    };
   visit(root, '');
-  return { layer, servers: (document.toJS() as Record<string, unknown>)[SERVERS], faults };
+  return { layer, servers: valueAt(SERVERS), issuers: valueAt(ISSUERS), faults };
+
+  function valueAt(place: string): unknown {
+    const node = document.getIn(place.split('.'), true);
+    return isNode(node) ? node.toJS(document) : undefined;
+  }
 
   function visit(map: YAMLMap, prefix: string): void {
     for (const { key, value } of map.items) {
       const word = isScalar(key) ? scalarText(key.value) : '(not a name)';
       const place = prefix === '' ? word : `${prefix}.${word}`;
-      if (place === SERVERS) continue;
+      if (place === SERVERS || place === ISSUERS) continue;
       const isSection = places.some((known) => known.startsWith(`${place}.`));
       if (isSection && isMap(value)) visit(value, place);
       else {

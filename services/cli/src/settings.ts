@@ -69,6 +69,8 @@ export interface Settings {
   /** Of a process that is a worker alone; null: none. */
   readonly workerAdmin: Address | null;
   readonly serverOrigin: ServerOrigin;
+  /** What the file says of authorization servers, with absolute paths; null: nothing. */
+  readonly fileIssuers: readonly Record<string, unknown>[] | null;
   readonly logLevel: LogLevel;
   readonly jsonLogs: boolean;
   /** Logged at the start. */

@@ -1,7 +1,5 @@
-import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
-import { accepts, authenticate, isAllowedHost, isAllowedOrigin, isJsonContent } from './admission.ts';
-import type { RefusedError } from './answer-error.ts';
+import { accepts, isAllowedHost, isAllowedOrigin, isJsonContent } from './admission.ts';
 
 const LOOPBACK = { listen: { host: '127.0.0.1', port: 8080 }, allowedHosts: null, allowedOrigins: [] };
 const PUBLIC = { ...LOOPBACK, listen: { host: '0.0.0.0', port: 8080 } };
@@ -71,42 +69,6 @@ describe('Origin', () => {
     expect(isAllowedOrigin(listed, 'https://app.example.org')).toBe(true);
     expect(isAllowedOrigin(listed, 'http://app.example.org')).toBe(false);
     expect(isAllowedOrigin(listed, 'https://app.example.org.evil.example')).toBe(false);
-  });
-});
-
-describe('bearer tokens', () => {
-  const tokens = [
-    { principal: 'alice', sha256: createHash('sha256').update('tok-alice').digest('hex') },
-    { principal: 'bob', sha256: createHash('sha256').update('tok-bob').digest('hex') },
-  ];
-
-  it('[GW-AUTH] a token is known by its SHA-256 and names its principal', () => {
-    expect(authenticate(tokens, 'Bearer tok-alice')).toBe('alice');
-    expect(authenticate(tokens, 'bearer   tok-bob')).toBe('bob');
-  });
-
-  it.each([
-    [undefined, 'Bearer'],
-    ['', 'Bearer'],
-    ['Basic dG9rLWFsaWNl', 'Bearer'],
-    ['tok-alice', 'Bearer'],
-    ['Bearer', 'Bearer'],
-    ['Bearer tok-alice tok-bob', 'Bearer'],
-    ['Bearer tok-alic', 'Bearer error="invalid_token"'],
-    ['Bearer ' + createHash('sha256').update('tok-alice').digest('hex'), 'Bearer error="invalid_token"'],
-  ])('[GW-AUTH] Authorization %j is refused with 401 and says how', (authorization, challenge) => {
-    let refusal: RefusedError['refusal'] | null = null;
-    try {
-      authenticate(tokens, authorization);
-    } catch (error) {
-      refusal = (error as RefusedError).refusal;
-    }
-    expect(refusal).toMatchObject({ code: 'UNAUTHORIZED', headers: { 'WWW-Authenticate': challenge } });
-  });
-
-  it('[GW-AUTH] without a list of tokens everyone is the same principal', () => {
-    expect(authenticate(null, undefined)).toBe('anonymous');
-    expect(authenticate(null, 'Bearer whatever')).toBe('anonymous');
   });
 });
 

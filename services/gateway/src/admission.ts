@@ -1,5 +1,4 @@
-/** Who may speak to the endpoint at all: Host, Origin, bearer token. Pure decisions over header values. SPEC: GW-HOST, GW-ORIGIN, GW-AUTH. */
-import { sha256 } from '@throughline/protocol';
+/** Who may speak to the endpoint at all: Host, Origin. Pure decisions over header values. SPEC: GW-HOST, GW-ORIGIN. */
 import { refuse } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 
@@ -38,37 +37,17 @@ export function isAllowedOrigin(config: HostConfig, origin: string | undefined):
   return host !== null && isLoopbackName(host);
 }
 
-const ANONYMOUS = 'anonymous';
-const BEARER = /^Bearer +([A-Za-z0-9._~+/-]+=*)$/i;
-
-/** The principal that the Authorization header proves, or the refusal. Compares digests, so time tells nothing of a token. */
-export function authenticate(tokens: GatewayConfig['tokens'], authorization: string | undefined): string {
-  if (tokens === null) return ANONYMOUS;
-  const token = BEARER.exec(authorization ?? '')?.[1];
-  if (token !== undefined) {
-    const digest = Buffer.from(sha256(Buffer.from(token, 'utf8'))).toString('hex');
-    const match = tokens.find((entry) => entry.sha256 === digest);
-    if (match !== undefined) return match.principal;
-  }
-  return refuse(
-    'UNAUTHORIZED',
-    token === undefined ? 'A bearer token is needed in the Authorization header' : 'The bearer token is not known',
-    {
-      headers: { 'WWW-Authenticate': token === undefined ? 'Bearer' : 'Bearer error="invalid_token"' },
-    },
-  );
-}
-
-/**
- * The principal of a request that may speak to the endpoint at all. Refusals: `HOST_REFUSED`, `ORIGIN_REFUSED`,
- * `UNAUTHORIZED`. Decided over headers alone, so before a body is read.
- */
-export function admit(config: GatewayConfig, header: (name: string) => string | undefined): string {
-  if (!isAllowedHost(config, header('host')))
-    refuse('HOST_REFUSED', 'The Host header names a host that is not served here; allow it with --allowed-hosts');
+/** Refusals: `HOST_REFUSED`, `ORIGIN_REFUSED`. Decided over headers alone, so before a body is read. */
+export function checkPlace(config: HostConfig, header: (name: string) => string | undefined): void {
+  checkHost(config, header('host'));
   if (!isAllowedOrigin(config, header('origin')))
     refuse('ORIGIN_REFUSED', 'The Origin is not allowed; allow it with --allowed-origins');
-  return authenticate(config.tokens, header('authorization'));
+}
+
+/** Refusal: `HOST_REFUSED`. */
+export function checkHost(config: HostConfig, header: string | undefined): void {
+  if (!isAllowedHost(config, header))
+    refuse('HOST_REFUSED', 'The Host header names a host that is not served here; allow it with --allowed-hosts');
 }
 
 /** Whether an Accept header admits a media type. */

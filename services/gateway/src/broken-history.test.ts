@@ -146,6 +146,16 @@ describe('proof of a broken history', () => {
     expect(await epochs()).toBe(2);
   });
 
+  it('[GRD-AGAIN] a call that waits ends within a keepalive though `inbound` was made anew and nobody else appends or reads', async () => {
+    const peer = await rig.gateway({ keepAliveMs: 15_000 });
+    const session = await rig.open(peer);
+    const waiting = await peer.post(session, call(1));
+    rig.backend.log.controls.recreate('inbound');
+    await rig.time.advance(20_000);
+    expect(waiting.sink.isEnded).toBe(true);
+    expect(await epochs()).toBe(2);
+  });
+
   it('[GW-BREAK] appends that overtake each other prove nothing', async () => {
     const acks: (() => void)[] = [];
     const peer = await rig.gateway({}, (log) => ({

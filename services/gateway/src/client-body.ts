@@ -1,8 +1,9 @@
 /** The body of a POST: what kind of messages it holds. Pure. SPEC: GW-BODY, GW-BATCH. */
-import { classifyMessage, findClientFault, LEGACY_VERSIONS } from '@throughline/protocol';
+import { classifyMessage, findClientFault } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
 import { eachToken, isDeeperThan } from './json-tokens.ts';
+import { refuseEraOfMessage } from './refuse-era.ts';
 
 export interface ClientBody {
   readonly messages: readonly Classified[];
@@ -16,7 +17,6 @@ const MAX_BATCH = 100;
 const MAX_DEPTH = 512;
 /** Bytes that are no UTF-8 are refused, not altered. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const MODERN_VERSION_KEY = 'io.modelcontextprotocol/protocolVersion';
 
 /** Refusals: `MALFORMED_JSON`, `INVALID_REQUEST` (the message names the fault), `ERA_UNSUPPORTED`. */
 export function parseClientBody(body: Uint8Array): ClientBody {
@@ -38,7 +38,7 @@ export function parseClientBody(body: Uint8Array): ClientBody {
         'INVALID_REQUEST',
         isBatch ? `Message ${index} of the batch: ${classified.fault}` : `Not a JSON-RPC message: ${classified.fault}`,
       );
-    refuseModern(classified);
+    refuseEraOfMessage(classified);
     const fault = findClientFault(classified);
     const id = classified.kind === 'request' ? { id: classified.message.id } : {};
     if (fault !== null)
@@ -80,19 +80,6 @@ function trimmed(json: Uint8Array): Uint8Array {
   while (start < end && isSpace(json[start])) start++;
   while (end > start && isSpace(json[end - 1])) end--;
   return json.subarray(start, end);
-}
-
-/** Requests of the era without sessions are told which revisions are served, by that era's own rule. */
-function refuseModern(classified: Classified): void {
-  if (classified.kind === 'response') return;
-  const meta = classified.message.params?.['_meta'];
-  if (typeof meta !== 'object' || meta === null || !(MODERN_VERSION_KEY in meta)) return;
-  const requested = (meta as Record<string, unknown>)[MODERN_VERSION_KEY];
-  const id = classified.kind === 'request' ? { id: classified.message.id } : {};
-  refuse('ERA_UNSUPPORTED', 'This server speaks the MCP revisions with sessions', {
-    ...id,
-    data: { supported: LEGACY_VERSIONS, requested },
-  });
 }
 
 export function requestsOf(body: ClientBody): readonly JsonRpcRequest[] {

@@ -1,5 +1,9 @@
 /** Configuration of the gateway role: one schema, each field with unit, default and meaning. */
 import { z } from 'zod';
+import { IssuerSchema, PublicUrlSchema, ScopeSchema } from './auth/auth-config.ts';
+
+export { IssuerSchema } from './auth/auth-config.ts';
+export type { IssuerConfig } from './auth/auth-config.ts';
 
 const AddressSchema = z.strictObject({
   host: z.string().min(1),
@@ -10,6 +14,11 @@ export const GatewayConfigSchema = z.strictObject({
   listen: AddressSchema.default({ host: '127.0.0.1', port: 8080 }).describe(
     'Address of the MCP endpoint. Port 0: any free one.',
   ),
+  tls: z
+    .strictObject({ certFile: z.string().min(1), keyFile: z.string().min(1) })
+    .nullable()
+    .default(null)
+    .describe('Files in PEM by which the MCP endpoint speaks TLS, read again when they change; null: plain HTTP.'),
   admin: AddressSchema.nullable()
     .default({ host: '127.0.0.1', port: 9464 })
     .describe('Address of /livez, /readyz and /metrics; null: none.'),
@@ -25,7 +34,27 @@ export const GatewayConfigSchema = z.strictObject({
     .array(z.strictObject({ principal: z.string().min(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) }))
     .nullable()
     .default(null)
-    .describe('Bearer tokens by the SHA-256 of the token; null: no authentication.'),
+    .describe('Bearer tokens by the SHA-256 of the token; null: none.'),
+  issuers: z
+    .array(IssuerSchema)
+    .default([])
+    .describe('Authorization servers whose tokens are taken. With neither these nor tokens nobody is asked for one.'),
+  requiredScopes: z.array(ScopeSchema).default([]).describe('Scopes that a token of an issuer must have, all of them.'),
+  clockToleranceMs: z
+    .int()
+    .min(0)
+    .max(300_000)
+    .default(30_000)
+    .describe('Milliseconds by which the clocks of issuers may differ from ours.'),
+  expiredStreams: z
+    .enum(['end', 'finish-calls', 'keep'])
+    .default('finish-calls')
+    .describe(
+      'Open streams whose token has expired: all end, those of calls after their answer, or none. An ended one can be resumed.',
+    ),
+  publicUrl: PublicUrlSchema.nullable()
+    .default(null)
+    .describe('URL under which clients reach this gateway, without /mcp: what tokens and metadata name.'),
   allowedHosts: z
     .array(z.string())
     .nullable()
@@ -38,6 +67,16 @@ export const GatewayConfigSchema = z.strictObject({
     .default(4 * 1024 * 1024)
     .describe('Largest POST body in bytes.'),
   maxConnections: z.int().min(1).default(10_000).describe('Open SSE connections at most; more get 503.'),
+  requestsPerSecondPerPrincipal: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe('Requests a second of one principal, and twice as many at once; more get 429. Only with tokens.'),
+  streamsPerPrincipal: z
+    .int()
+    .min(1)
+    .default(1000)
+    .describe('Open SSE connections of one principal; more get 429. Only with tokens.'),
   keepAliveMs: z
     .int()
     .min(100)

@@ -3,6 +3,7 @@
  * drains. SPEC: GW-DRAIN, GW-LIMIT.
  */
 import type { Clock, Random } from '@throughline/log';
+import { once } from './once.ts';
 
 export interface Connection {
   /**
@@ -118,13 +119,4 @@ export class Connections {
       };
     });
   }
-}
-
-function once(run: () => void): () => void {
-  let isDone = false;
-  return () => {
-    if (isDone) return;
-    isDone = true;
-    run();
-  };
 }

@@ -6,8 +6,10 @@ import { INBOUND_TYPE, makeRecord } from '@throughline/protocol';
 import type { HistoryGuard, Meta, PartitionTail, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Logger, Metrics } from '@throughline/telemetry';
 import { refuse } from './answer-error.ts';
+import type { Authenticator } from './auth/authenticator.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
+import type { PrincipalLimits } from './principal-limits.ts';
 import type { ServedPartitions } from './served-partitions.ts';
 import type { StandaloneStart } from './standalone-start.ts';
 import type { TakeoverLimit } from './takeover-limit.ts';
@@ -22,11 +24,13 @@ export interface GatewayDeps {
 
 export interface GatewayContext extends GatewayDeps {
   readonly config: GatewayConfig;
+  readonly authenticator: Authenticator;
   readonly meta: Meta;
   readonly directory: SessionDirectory;
   readonly served: ServedPartitions;
   readonly connections: Connections;
   readonly takeovers: TakeoverLimit;
+  readonly limits: PrincipalLimits;
   readonly guard: HistoryGuard;
   readonly standaloneStart: StandaloneStart;
   /** The epoch in force and its tails. */
@@ -41,6 +45,8 @@ export interface SessionRef {
   readonly id: SessionId;
   readonly principal: string;
   readonly server: string;
+  /** Wall-clock milliseconds at which the token of this request ends; `null`: never. */
+  readonly untilMs: number | null;
 }
 
 /**

@@ -5,8 +5,12 @@
 import { HistoryGuard, Meta, ReadOutages, SessionDirectory, TailSet } from '@throughline/tail';
 import type { Epoch } from '@throughline/protocol';
 import { abortable, answerWithin, deadline, errorStack, errorText, LogError } from '@throughline/log';
-import { admit } from './admission.ts';
+import { checkPlace } from './admission.ts';
 import { answerEmpty, answerRefusal, refuse, RefusedError } from './answer-error.ts';
+import { Authenticator } from './auth/authenticator.ts';
+import type { Endpoint } from './auth/authenticator.ts';
+import type { Challenge } from './auth/refuse-token.ts';
+import type { Caller } from './auth/judge-token.ts';
 import type { GatewayConfig } from './config.ts';
 import { Connections } from './connections.ts';
 import { endSession, refuseBroken } from './context.ts';
@@ -16,12 +20,23 @@ import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
 import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
+import { PrincipalLimits } from './principal-limits.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { ServedPartitions } from './served-partitions.ts';
 import { StandaloneStart } from './standalone-start.ts';
 import { TakeoverLimit } from './takeover-limit.ts';
 
+/** What tells whether a request may speak here: all but its body. */
+export type RequestHead = Pick<GatewayRequest, 'server' | 'path' | 'header'>;
+
 export interface GatewayCore {
+  /**
+   * Whom a request speaks for, by its head alone; `handle` asks the same again. Throws, or rejects with, a
+   * `RefusedError`: `HOST_REFUSED`, `ORIGIN_REFUSED`, `UNAUTHORIZED`, `INSUFFICIENT_SCOPE`, `AUTH_UNAVAILABLE`.
+   */
+  admit(head: RequestHead): Caller | Promise<Caller>;
+  /** How clients of an endpoint are told to authorize. */
+  challengeOf(endpoint: Pick<GatewayRequest, 'server' | 'path'>): Challenge;
   /** Answers one exchange. Never rejects. */
   handle(request: GatewayRequest, sink: ResponseSink): Promise<void>;
   /** Counts an exchange that was refused before it came here. */
@@ -136,14 +151,17 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
     },
   });
   const served = new ServedPartitions({ log, clock, logger, directory, count: partitions.length });
+  const authenticator = new Authenticator(config, { clock, logger, metrics });
   const context: GatewayContext = {
     ...deps,
     config,
+    authenticator,
     meta,
     directory,
     served,
     connections,
     takeovers: new TakeoverLimit(clock),
+    limits: new PrincipalLimits(config, clock),
     guard,
     standaloneStart: new StandaloneStart(),
     current: () => ({ epoch, tails }),
@@ -176,6 +194,8 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
   };
 
   return {
+    admit: (head) => admit(context, head),
+    challengeOf: (endpoint) => authenticator.challengeOf(endpointOf(endpoint)),
     async handle(request, sink) {
       const { method } = request;
       const leave = connections.enter();
@@ -212,15 +232,18 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
   const { method } = request;
   const sink = new OnceSink(to);
   try {
-    const principal = admit(context.config, (name) => request.header(name));
+    const admitted = admit(context, request);
+    // Without a wait where there is nothing to wait for.
+    const caller = admitted instanceof Promise ? await admitted : admitted;
+    context.limits.enter(caller.principal);
     if (context.guard.isBroken()) refuseBroken();
     switch (method) {
       case 'POST':
-        return await handlePost(context, request, principal, sink);
+        return await handlePost(context, request, caller, sink);
       case 'GET':
-        return await handleGet(context, request, principal, sink);
+        return await handleGet(context, request, caller, sink);
       case 'DELETE':
-        return await handleDelete(context, request, principal, sink);
+        return await handleDelete(context, request, caller, sink);
       default:
         return refuse('METHOD_NOT_ALLOWED', `${method} is not served here`, {
           headers: { Allow: 'POST, GET, DELETE, OPTIONS' },
@@ -245,6 +268,15 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
       isRefused ? error.refusal : { code: 'INTERNAL', message: 'The gateway failed on this request' },
     );
   }
+}
+
+function admit({ config, authenticator }: GatewayContext, head: RequestHead): Caller | Promise<Caller> {
+  checkPlace(config, (name) => head.header(name));
+  return authenticator.authenticate(endpointOf(head), head.header('authorization'));
+}
+
+function endpointOf({ server, path }: Pick<GatewayRequest, 'server' | 'path'>): Endpoint {
+  return { server, path: path ?? `/mcp/${server}` };
 }
 
 /** Knows whether an answer has begun. */
@@ -278,10 +310,10 @@ class OnceSink implements ResponseSink {
 async function handleDelete(
   context: GatewayContext,
   request: GatewayRequest,
-  principal: string,
+  caller: Caller,
   sink: ResponseSink,
 ): Promise<number> {
-  const session = requireLiving(await checkSession(context, request, principal));
+  const session = requireLiving(await checkSession(context, request, caller));
   versionOf(context, request, session);
   await endSession(context, session, 'deleted');
   return answerEmpty(sink, 204);

@@ -4,6 +4,8 @@ export interface GatewayRequest {
   readonly method: string;
   /** Name of the MCP server that the path names. */
   readonly server: string;
+  /** By which path it came; default: `/mcp/<server>`. */
+  readonly path?: string;
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
   /** Not read any more once the answer has begun. */

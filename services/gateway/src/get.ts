@@ -5,6 +5,7 @@ import { HTTP_HEADER, STANDALONE, standaloneStream } from '@throughline/protocol
 import type { JsonRpcId, Offset } from '@throughline/protocol';
 import { accepts } from './admission.ts';
 import { refuse } from './answer-error.ts';
+import type { Caller } from './auth/judge-token.ts';
 import { attach, makeAttachmentName } from './attach.ts';
 import { tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
@@ -20,7 +21,7 @@ import { SseStream } from './stream.ts';
 export async function handleGet(
   context: GatewayContext,
   request: GatewayRequest,
-  principal: string,
+  caller: Caller,
   sink: ResponseSink,
 ): Promise<Outcome> {
   if (!accepts(request.header('accept'), 'text/event-stream'))
@@ -33,11 +34,11 @@ export async function handleGet(
       { headers: { Allow: 'POST' } },
     );
   }
-  const checked = await checkSession(context, request, principal);
+  const checked = await checkSession(context, request, caller);
   const version = versionOf(context, request, checked.session);
   if (lastEventId !== '') return resume(context, { checked, version, sink, lastEventId, signal: request.signal });
   const options = { session: requireLiving(checked), version, sink, signal: request.signal };
-  return inPlace(context, (leave) => openStandalone(context, options, leave));
+  return inPlace(context, options.session, (leave) => openStandalone(context, options, leave));
 }
 
 interface Standalone {

@@ -1,18 +1,27 @@
-/** A place for an SSE connection, taken before the log is touched. SPEC: GW-LIMIT. */
+/** A place for an SSE connection, taken before the log is touched. SPEC: GW-LIMIT, AUTH-LIMIT. */
 import { refuse } from './answer-error.ts';
-import type { GatewayContext } from './context.ts';
+import type { GatewayContext, SessionRef } from './context.ts';
 import { SseStream } from './stream.ts';
 
 /** What a request comes to: the status it was answered with, or a stream that is still to be run. */
 export type Outcome = number | SseStream;
 
-/** A stream that `make` returns holds the place until it has run; in every other case it is free again. Refusal: `CAPACITY`. */
+/** A stream that `make` returns holds the place until it has run; in every other case it is free again. Refusals: `RATE_LIMITED`, `CAPACITY`. */
 export async function inPlace(
   context: GatewayContext,
+  { principal }: SessionRef,
   make: (leave: () => void) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const leave = context.connections.reserve();
-  if (leave === null) return refuse('CAPACITY', 'This gateway holds as many connections as it may');
+  const leaveShare = context.limits.openStream(principal);
+  const leavePlace = context.connections.reserve();
+  const leave = (): void => {
+    leaveShare();
+    leavePlace?.();
+  };
+  if (leavePlace === null) {
+    leave();
+    return refuse('CAPACITY', 'This gateway holds as many connections as it may');
+  }
   let outcome: Outcome | null = null;
   try {
     outcome = await make(leave);

@@ -23,6 +23,7 @@ import {
 import type { JsonRpcId, JsonRpcRequest, RecordInput } from '@throughline/protocol';
 import { answerEmpty, refuse, RefusedError } from './answer-error.ts';
 import { accepts, isJsonContent } from './admission.ts';
+import type { Caller } from './auth/judge-token.ts';
 import { choosePartition } from './choose-partition.ts';
 import { idOf, parseClientBody, requestIdsOf, requestsOf } from './client-body.ts';
 import type { ClientBody } from './client-body.ts';
@@ -31,6 +32,7 @@ import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
 import type { Outcome } from './in-place.ts';
+import { refuseEraOfHeader } from './refuse-era.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatPrimer } from './sse.ts';
 import { jitteredRetryMs, SseStream } from './stream.ts';
@@ -39,7 +41,7 @@ import { principalTag } from './principal-tag.ts';
 export async function handlePost(
   context: GatewayContext,
   request: GatewayRequest,
-  principal: string,
+  caller: Caller,
   sink: ResponseSink,
 ): Promise<Outcome> {
   const accept = request.header('accept');
@@ -52,8 +54,8 @@ export async function handlePost(
     const initialize = requestsOf(body).find((message) => message.method === 'initialize');
     const checked =
       initialize === undefined
-        ? await existingSession(context, request, principal, body)
-        : await newSession(context, request, principal, body, initialize);
+        ? await existingSession(context, request, caller, body)
+        : await newSession(context, request, caller, body, initialize);
     return await append(context, { request, body, sink, ...checked });
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
@@ -69,10 +71,12 @@ interface SessionAndVersion {
 async function existingSession(
   context: GatewayContext,
   request: GatewayRequest,
-  principal: string,
+  caller: Caller,
   body: ClientBody,
 ): Promise<SessionAndVersion> {
-  const session = requireLiving(await checkSession(context, request, principal));
+  // Before the session, which a client of a later revision has none of.
+  refuseEraOfHeader(request);
+  const session = requireLiving(await checkSession(context, request, caller));
   const version = versionOf(context, request, session);
   if (body.isBatch && !canBatch(version))
     refuse('INVALID_REQUEST', `MCP ${version} has no batches: send one message a POST`);
@@ -82,7 +86,7 @@ async function existingSession(
 async function newSession(
   context: GatewayContext,
   request: GatewayRequest,
-  principal: string,
+  caller: Caller,
   body: ClientBody,
   initialize: JsonRpcRequest,
 ): Promise<SessionAndVersion> {
@@ -105,10 +109,11 @@ async function newSession(
   };
   const [secret] = context.config.secrets;
   if (secret === undefined) throw new TypeError('no secret to sign session ids with');
+  const { principal, untilMs } = caller;
   const text = signSessionId(id, { principal, server: request.server }, secret);
   // Priming follows what the client asked for: it asks for a revision that it understands.
   return {
-    session: { text, id, principal, server: request.server },
+    session: { text, id, principal, server: request.server, untilMs },
     version: isLegacyVersion(version) ? version : BATCH_VERSION,
   };
 }
@@ -130,7 +135,7 @@ async function append(context: GatewayContext, incoming: Incoming): Promise<Outc
   }
   // A client that could not come back must not lose its answer to a gateway that is about to stop.
   if (context.isDraining() && !canPrime(version)) refuse('DRAINING', 'This gateway is stopping; try again');
-  return inPlace(context, (leave) => ask(context, incoming, requests, leave));
+  return inPlace(context, session, (leave) => ask(context, incoming, requests, leave));
 }
 
 /** @param requests their places in the body, and their ids. */

@@ -17,7 +17,7 @@ import { CLIENT_GONE } from './exchange.ts';
 import type { ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
 import type { Outcome } from './in-place.ts';
-import { holdsRequest, pendingRequests } from './pending-requests.ts';
+import { pendingRequests } from './pending-requests.ts';
 import { countResume, refuseResume } from './refuse-resume.ts';
 import type { Resume } from './refuse-resume.ts';
 import { formatComment, formatPrimer } from './sse.ts';
@@ -41,7 +41,7 @@ export async function resume(context: GatewayContext, options: Resume): Promise<
     case 'read':
       break;
   }
-  return inPlace(context, (leave) => resumeAt(context, options, opening.cursor, leave));
+  return inPlace(context, session, (leave) => resumeAt(context, options, opening.cursor, leave));
 }
 
 async function resumeAt(
@@ -71,7 +71,6 @@ async function resumeAt(
     case 'anchor':
       break;
   }
-  const { stream } = cursor;
   reader.skipTo(cursor.offset + 1);
   const following = startFollowing(cursor.stream, attachment);
   const first = await readFirst(context, { tail, key, following, anchor: found.record, reader, signal });
@@ -104,9 +103,6 @@ async function resumeAt(
     ],
     headers: { [HTTP_HEADER.replayFrom]: `${partition}.${cursor.offset}` },
     isResumable: true,
-    ...(stream.kind === 'request'
-      ? { holdsRequest: (asked: AbortSignal) => holdsRequest(context, session, stream.at, asked) }
-      : {}),
     ...(first === null ? {} : { first }),
   });
 }

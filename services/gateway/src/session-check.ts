@@ -3,8 +3,10 @@ import { BATCH_VERSION, HTTP_HEADER, isAcceptedVersion, LEGACY_VERSIONS, verifyS
 import type { Epoch, Partition } from '@throughline/protocol';
 import { deadline, LogError } from '@throughline/log';
 import { refuse } from './answer-error.ts';
+import type { Caller } from './auth/judge-token.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest } from './exchange.ts';
+import { refuseEraOfHeader, sayBack } from './refuse-era.ts';
 
 export type SessionState = 'lives' | 'ended' | 'former-epoch';
 
@@ -22,7 +24,7 @@ const NOT_FOUND = 'No such session; start a new one with initialize';
 export async function checkSession(
   context: GatewayContext,
   request: GatewayRequest,
-  principal: string,
+  caller: Caller,
 ): Promise<CheckedSession> {
   const text = request.header(HTTP_HEADER.sessionId.toLowerCase());
   if (text === undefined || text === '')
@@ -30,10 +32,11 @@ export async function checkSession(
       'SESSION_REQUIRED',
       `The header ${HTTP_HEADER.sessionId} is needed; it comes with the answer to initialize`,
     );
+  const { principal, untilMs } = caller;
   const id = verifySessionId(text, { principal, server: request.server }, context.config.secrets);
   if (id === null) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   if (context.clock.wallMs() - id.createdMs > context.config.maxLifeMs) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
-  const session = { text, id, principal, server: request.server };
+  const session = { text, id, principal, server: request.server, untilMs };
   await learnEpoch(context, id.epoch, request.signal);
   if (id.epoch !== context.current().epoch) return { session, state: 'former-epoch' };
   await learnPartition(context, id.partition, request.signal);
@@ -77,16 +80,18 @@ export function requireLiving({ session, state }: CheckedSession): SessionRef {
 /**
  * The MCP revision of a request: the negotiated one if this gateway knows it, else the header's, else 2025-03-26. A
  * header that names another served revision than the negotiated changes nothing: clients send a fixed one (the official
- * conformance suite among them). Refusal: `VERSION_UNSUPPORTED` if the header names one that is not served.
+ * conformance suite among them). Refusals: `ERA_UNSUPPORTED` if the header names a later revision, `VERSION_UNSUPPORTED`
+ * if it names anything else that is not served.
  */
 export function versionOf(context: GatewayContext, request: GatewayRequest, session: SessionRef): string {
+  refuseEraOfHeader(request);
   const header = request.header(HTTP_HEADER.protocolVersion.toLowerCase());
   const negotiated = context.directory.get(session.id.partition, session.id.key)?.record?.version;
   if (header !== undefined && !isAcceptedVersion(header)) {
     refuse(
       'VERSION_UNSUPPORTED',
       `${HTTP_HEADER.protocolVersion} ${JSON.stringify(header.slice(0, 32))} is not supported`,
-      { data: { supported: LEGACY_VERSIONS } },
+      { data: { supported: LEGACY_VERSIONS, requested: sayBack(header) } },
     );
   }
   return negotiated !== undefined && negotiated !== '' ? negotiated : (header ?? BATCH_VERSION);

@@ -179,9 +179,17 @@ describe('MCP-Protocol-Version', () => {
     expect((await versioned(session, undefined)).sink.status).toBe(200);
   });
 
-  it.each(['', '1.0', '2026-07-28', '2025-06-18 ', 'x'.repeat(15_000), '2025\u00ff'])(
-    '[GW-VERSION] %j is refused for each method, with what is supported',
-    async (version) => {
+  it.each([
+    ['', 'VERSION_UNSUPPORTED', -32000],
+    ['1.0', 'VERSION_UNSUPPORTED', -32000],
+    ['2025-06-18 ', 'VERSION_UNSUPPORTED', -32000],
+    ['x'.repeat(15_000), 'VERSION_UNSUPPORTED', -32000],
+    ['2025\u00ff', 'VERSION_UNSUPPORTED', -32000],
+    ['2026-07-28', 'ERA_UNSUPPORTED', -32022],
+    ['2031-01-01', 'ERA_UNSUPPORTED', -32022],
+  ])(
+    '[GW-VERSION] %j is refused for each method, with what is supported and what was asked for',
+    async (version, code, jsonRpc) => {
       const session = await rig.open(peer, '2025-06-18');
       const headers = { 'mcp-protocol-version': version };
       for (const exchange of [
@@ -192,7 +200,14 @@ describe('MCP-Protocol-Version', () => {
         expect(exchange.sink.status).toBe(400);
         expect(exchange.sink.text.length).toBeLessThan(600);
         expect(exchange.json()).toMatchObject({
-          error: { data: { code: 'VERSION_UNSUPPORTED', supported: ['2025-03-26', '2025-06-18', '2025-11-25'] } },
+          error: {
+            code: jsonRpc,
+            data: {
+              code,
+              supported: ['2025-03-26', '2025-06-18', '2025-11-25'],
+              requested: version.slice(0, 32),
+            },
+          },
         });
       }
     },

@@ -33,7 +33,14 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
     // Every open stream may have a second socket that posts; the rest is for those who only post.
     const maxSockets = 2 * config.maxConnections + SPARE_SOCKETS;
     const mcp = await listen(
-      { ...config.listen, flag: '--listen', clock, maxSockets, onError },
+      {
+        ...config.listen,
+        flag: '--listen',
+        clock,
+        maxSockets,
+        onError,
+        ...(config.tls === null ? {} : { tls: { files: config.tls, logger } }),
+      },
       createMcpApp(config, core, deps.metrics),
     );
     open.push(mcp);

@@ -1,7 +1,7 @@
 /**
  * One SSE connection: writes what the log says of one stream, in log order, each message once, until the stream ends,
  * the client goes, or another connection takes the stream. Nothing is written that was not read back from the log.
- * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON, GW-LOST.
+ * SPEC: GW-STREAM, GW-KEEPALIVE, GW-REFRESH, GW-SLOW, GW-POISON, GW-LOST, AUTH-EXPIRY.
  */
 import { allLostSince, follow, nextNumbering } from '@throughline/history';
 import type { Following, Numbering } from '@throughline/history';
@@ -24,6 +24,7 @@ import type { Connection } from './connections.ts';
 import { endSession } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { ResponseSink } from './exchange.ts';
+import { holdsRequest } from './pending-requests.ts';
 import { readMessage } from './read-message.ts';
 import { formatComment, formatEvent, formatPrimer, formatRetry } from './sse.ts';
 import { terminalEvents } from './terminal-events.ts';
@@ -54,15 +55,11 @@ export interface StreamOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Whether the client can come back where it is: it has an id of this stream, or gets one in the prelude. */
   readonly isResumable: boolean;
-  /**
-   * Of a request stream that another connection began: whether the log still holds its request, `null` if that cannot
-   * be said now. Asked when the stream is quiet.
-   */
-  holdsRequest?(signal: AbortSignal): Promise<boolean | null>;
   /** Events read already, before the head was sent. */
   readonly first?: CursorResult;
 }
 
+const LONGEST_TIMER_MS = 3600_000;
 /** See `mcp-app.ts`: without a reason an abort makes an error with a stack. */
 const STOPPED = 'the stream ends';
 
@@ -118,13 +115,14 @@ export class SseStream implements Connection {
     this.#tag = streamTag(options.session.text, options.following.stream);
     this.#requestId = options.pending?.size === 1 ? options.pending.get(options.following.stream.at) : undefined;
     this.#epoch = options.session.id.epoch;
-    this.#isRequestHeld = options.holdsRequest === undefined ? true : null;
+    this.#isRequestHeld = options.following.stream.kind === 'request' ? null : true;
   }
 
   /** Runs the connection to its end; resolves with the status. Never rejects. */
   async run(): Promise<number> {
     const { context, options } = { context: this.#context, options: this.#options };
     const remove = context.connections.add(this);
+    const forgetToken = this.#endWithToken();
     const onGone = (): void => {
       this.#stop.abort(STOPPED);
     };
@@ -149,9 +147,38 @@ export class SseStream implements Connection {
       for (const signal of ends) signal.removeEventListener('abort', onGone);
       options.sink.end();
       remove();
+      forgetToken();
       options.leave();
     }
     return 200;
+  }
+
+  /**
+   * When its token is refused, the connection ends as in a drain, so that the client comes back where it was with
+   * another token. A call was allowed when it was made: by default its stream goes on to the answer, since there are
+   * clients that lose their cursor over a 401 (docs/adr/0015-streams-whose-token-expires.md).
+   */
+  #endWithToken(): () => void {
+    const { clock, config, metrics } = this.#context;
+    const { untilMs } = this.#options.session;
+    const isCall = this.#following.stream.kind === 'request';
+    if (untilMs === null || config.expiredStreams === 'keep' || (isCall && config.expiredStreams === 'finish-calls'))
+      return () => undefined;
+    let cancel = (): void => undefined;
+    const wait = (): void => {
+      const leftMs = untilMs - clock.wallMs();
+      // Looked at each hour: the wall clock may be set, and timers have a longest time.
+      if (leftMs > 0) {
+        cancel = clock.setTimer(Math.min(leftMs, LONGEST_TIMER_MS), wait);
+        return;
+      }
+      metrics.add('throughline_gateway_expired_streams_total');
+      this.closeForDrain(isCall ? 'when-resumable' : 'now');
+    };
+    wait();
+    return () => {
+      cancel();
+    };
   }
 
   closeForDrain(when: 'when-resumable' | 'now'): void {
@@ -304,7 +331,10 @@ export class SseStream implements Connection {
       this.#buffer += formatComment('keepalive');
     await this.#flush();
     this.#pending ??= (await this.#options.findPending?.(this.#stop.signal)) ?? null;
-    this.#isRequestHeld ??= (await this.#options.holdsRequest?.(this.#stop.signal)) ?? null;
+    const { stream } = this.#following;
+    if (stream.kind !== 'request') return true;
+    this.#context.guard.lookAgain(this.#options.tail.partition);
+    this.#isRequestHeld ??= await holdsRequest(this.#context, this.#options.session, stream.at, this.#stop.signal);
     if (this.#isRequestHeld !== false) return true;
     await this.#failLost('The log holds another message where the request was: its history was cut');
     return false;

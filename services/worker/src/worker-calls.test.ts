@@ -1,9 +1,13 @@
 /** Calls of living sessions, through a whole worker. */
 import { LogError } from '@throughline/log';
 import { afterEach, describe, expect, it } from 'vitest';
+import { encodeText } from '@throughline/protocol';
 import type { LogRecord } from '@throughline/protocol';
+import { noMetrics } from '@throughline/telemetry';
+import type { Metrics } from '@throughline/telemetry';
+import { sent } from '@throughline/testkit';
 import { errorOf, methodsOf, progressOf, textOf } from './testing/messages.ts';
-import { DEAD_LETTER, EVENTS, INBOUND, openBench } from './testing/worker-bench.ts';
+import { DEAD_LETTER, EVENTS, INBOUND, openBench, SESSIONS } from './testing/worker-bench.ts';
 import type { Bench } from './testing/worker-bench.ts';
 
 let bench: Bench;
@@ -361,6 +365,15 @@ describe('a batch', () => {
   });
 });
 
+/** Metrics that note which records could not be used. */
+function countUnreadable(): { readonly counted: unknown[]; readonly metrics: Metrics } {
+  const counted: unknown[] = [];
+  const add: Metrics['add'] = (name, _by, labels) => {
+    if (name === 'throughline_worker_unreadable_total') counted.push(labels);
+  };
+  return { counted, metrics: { ...noMetrics, add } };
+}
+
 describe('what cannot be read', () => {
   it('[WRK-POISON] is copied with its place, ends its stream with an error, and stops nothing', async () => {
     bench = await openBench(20);
@@ -411,6 +424,43 @@ describe('what cannot be read', () => {
     await bench.start();
     await bench.until(() => bench.records(DEAD_LETTER).length > 0);
     expect(headers(bench.records(DEAD_LETTER)[0]!)['dead-letter-from']).toBe(`events/0/${at}`);
+  });
+
+  it('[WRK-POISON] of events, in what others wrote there: no JSON-RPC, and no session of that key; the session goes on', async () => {
+    const { counted, metrics } = countUnreadable();
+    bench = await openBench(27);
+    await bench.start({ metrics });
+    await bench.open('k');
+    const note = '{"jsonrpc":"2.0","method":"notifications/message","params":{}}';
+    const { offsets } = await bench.log.append(EVENTS, [
+      sent('k', 's', 'nonsense'),
+      sent('k', 's', note),
+      sent('nobody', 's', note),
+    ]);
+    await bench.ended(await bench.call('k', 1, 'effect'));
+    const copies = bench.records(DEAD_LETTER).map(headers);
+    expect(copies.map((copy) => [copy['dead-letter-from'], copy['dead-letter-why']])).toEqual([
+      [`events/0/${offsets[0]}`, 'no JSON-RPC message: the value is not JSON'],
+      [`events/0/${offsets[2]}`, 'no session of this key in this partition'],
+    ]);
+    expect(counted).toEqual([{ topic: 'events' }, { topic: 'events' }]);
+  });
+
+  it('[WRK-POISON-SESSION] in sessions hides a session until its owner writes it anew, which is counted; a takeover finds it', async () => {
+    const { counted, metrics } = countUnreadable();
+    bench = await openBench(28);
+    const first = await bench.start({ metrics, config: { heartbeatMs: 100, deadAfterMs: 400 } });
+    await bench.open('k');
+    await bench.log.append(SESSIONS, [
+      { key: encodeText('k'), value: encodeText('{"half":'), headers: [] },
+      { key: encodeText('no session'), value: encodeText('nonsense'), headers: [] },
+    ]);
+    await bench.until(() => counted.length > 0);
+    await bench.until(() => bench.session('k').record !== null);
+    expect(counted).toEqual([{ topic: 'sessions' }]);
+    first.crash();
+    await bench.start();
+    expect((await bench.ended(await bench.call('k', 1, 'effect'))).messages).toMatchObject([{ id: 1, result: {} }]);
   });
 
   it('[WRK-POISON] is still told when the copy would be larger than a record', async () => {

@@ -261,7 +261,7 @@ describe('what the server says', () => {
     expect(methodsOf(standalone('k'))).toEqual(['sampling/createMessage']);
   });
 
-  it('[WRK-STANDALONE] a client that listens anew is told what to read again', async () => {
+  it('[WRK-STANDALONE] [MCP-L3] a client that listens anew is told what to read again, of what its server said it would tell', async () => {
     bench = await openBench(15);
     await bench.start();
     await bench.open('k');
@@ -270,10 +270,22 @@ describe('what the server says', () => {
     expect(standalone('k')).toEqual([]);
     await bench.attach('k');
     await bench.time.advance(100);
-    expect(methodsOf(standalone('k'))).toEqual([
-      'notifications/tools/list_changed',
-      'notifications/resources/list_changed',
-    ]);
+    // Its server offers resources as well, but did not say that it would tell of their changes.
+    expect(methodsOf(standalone('k'))).toEqual(['notifications/tools/list_changed']);
+  });
+
+  it('[WRK-STANDALONE] [MCP-L2] but not before it has said that it is initialized', async () => {
+    bench = await openBench(23);
+    await bench.start();
+    const [at = -1] = await bench.post('k', initialize());
+    await bench.ended(at);
+    await bench.attach('k');
+    await bench.attach('k');
+    await bench.time.advance(100);
+    expect(standalone('k')).toEqual([]);
+    await bench.post('k', { jsonrpc: '2.0', method: 'notifications/initialized' });
+    await bench.time.advance(100);
+    expect(methodsOf(standalone('k'))).toEqual(['notifications/tools/list_changed']);
   });
 
   it('[WRK-STANDALONE] after a takeover it is told as soon as its server is rebuilt', async () => {

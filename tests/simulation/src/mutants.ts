@@ -511,4 +511,40 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
   },
+  {
+    name: 'epochs-of-the-start-are-missed',
+    breaks: 'a gateway serves the epoch that it read first, though another came while it started',
+    test: 'services/gateway/src/broken-history.test.ts',
+    edits: [
+      {
+        file: 'services/gateway/src/core.ts',
+        from: 'for (let next = meta.epoch() ?? epoch; next !== epoch; next = meta.epoch() ?? epoch) {',
+        to: 'for (let next = epoch; next !== epoch; next = epoch) {',
+      },
+    ],
+  },
+  {
+    name: 'lost-requests-are-forgotten',
+    breaks: 'an open stream waits for ever for a request of which the newest checkpoint no longer says that it is lost',
+    test: 'services/gateway/src/lost-requests.test.ts',
+    edits: [
+      {
+        file: 'libs/history/src/lost-requests.ts',
+        from: 'return [...kept.slice(-MOST_KEPT), ...said];',
+        to: 'return [...kept.slice(kept.length), ...said];',
+      },
+    ],
+  },
+  {
+    name: 'repetitions-did-not-run',
+    breaks: 'a call that may repeat one that retention took is said to have not run',
+    test: 'services/worker/src/worker-takeover.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/consume/taken-over-calls.ts',
+        from: 'action.mayHaveRun || mayRepeat ||',
+        to: 'action.mayHaveRun ||',
+      },
+    ],
+  },
 ];

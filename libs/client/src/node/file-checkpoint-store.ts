@@ -63,5 +63,7 @@ async function write(file: string, text: string): Promise<void> {
 }
 
 function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException | null)?.code === 'ENOENT';
+  const code = (error as NodeJS.ErrnoException | null)?.code;
+  // Where the folder is none, nothing is kept; whoever saves is told.
+  return code === 'ENOENT' || code === 'ENOTDIR';
 }

@@ -6,8 +6,11 @@ import { TOPICS } from '@throughline/protocol';
 import type { Topic } from '@throughline/protocol';
 import { DEFAULT_PREFIX, groupName, topicName } from './topic-names.ts';
 
-/** `operator`: whoever runs `topics`, `doctor`, `inspect`, `tail` and `epoch`. */
-export type KafkaRole = 'gateway' | 'worker' | 'operator';
+/**
+ * `producer`: a process with `@throughline/producer`. `operator`: whoever runs `topics`, `doctor`, `inspect`, `tail` and
+ * `epoch`.
+ */
+export type KafkaRole = 'gateway' | 'worker' | 'producer' | 'operator';
 
 export type AclOperation = 'Read' | 'Write' | 'Create' | 'Alter' | 'Describe' | 'DescribeConfigs' | 'AlterConfigs';
 
@@ -46,6 +49,15 @@ const TOPIC_RIGHTS: Readonly<Record<KafkaRole, Readonly<Record<Topic, readonly A
     meta: ['Read', 'Write'],
     'dead-letter': ['Write'],
   },
+  producer: {
+    inbound: ['Write'],
+    // Opening a log looks at all topics.
+    events: ['Describe'],
+    // Write: in doubt whether a topic was lost, a probe proves it.
+    sessions: ['Read', 'Write'],
+    meta: ['Read', 'Write'],
+    'dead-letter': ['Describe'],
+  },
   operator: {
     // Alter: more partitions, which the other two never have.
     inbound: ['Create', 'Alter', 'AlterConfigs', 'Read'],
@@ -66,6 +78,7 @@ export function aclsOf(role: KafkaRole, prefix: string = DEFAULT_PREFIX): RoleAc
   const group = { resource: 'group', name: groupName(prefix, WORKER_GROUP), isOptional: false } as const;
   switch (role) {
     case 'gateway':
+    case 'producer':
       return [...onTopics, ...settingsOf(prefix)];
     case 'worker':
       return [...onTopics, { ...group, operation: 'Read' }, ...settingsOf(prefix)];

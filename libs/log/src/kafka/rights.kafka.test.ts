@@ -17,7 +17,7 @@ import type { KafkaBench } from './testing/kafka-bench.ts';
 import { brokersForTests, openKafkaBench } from './testing/kafka-bench.ts';
 
 const PAGE = readFileSync(new URL('../../../../docs/operations/security-kafka.md', import.meta.url), 'utf8');
-const ROLES: readonly KafkaRole[] = ['gateway', 'worker', 'operator'];
+const ROLES: readonly KafkaRole[] = ['gateway', 'worker', 'producer', 'operator'];
 const at = (topic: PartitionRef['topic']): PartitionRef => ({ topic, partition: 0 });
 
 /** The rights in the page's table. */
@@ -125,6 +125,16 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
       for (const topic of ['events', 'sessions', 'meta'] as const)
         await log.read(at(topic), (await log.bounds(at(topic))).end);
       await seat.leave();
+      await log.close();
+    },
+    async producer() {
+      const log = await open('producer', { roles: ['producer'] });
+      await log.append(at('inbound'), [textRecord('x')]);
+      for (const topic of ['sessions', 'meta'] as const) {
+        const { offsets } = await log.append(at(topic), [textRecord('x')]);
+        expect((await log.read(at(topic), offsets[0]!)).records.map(textOf)).toEqual(['x']);
+        await log.bounds(at(topic));
+      }
       await log.close();
     },
     async operator(about) {
@@ -268,7 +278,7 @@ describe.skipIf(brokersForTests() === null || process.env['KAFKA_BROKERS'] !== u
       .replaceAll('kafka.example:9092', broker.kafka.brokers[0]!)
       .replace('User:team-a', 'User:nobody');
     await broker.shell(own);
-    const roles = ['gateway', 'worker', 'operator'] as const;
+    const roles = ROLES;
     const log = await open('nobody', { prefix: 'team-a', roles });
     await (await log.join({ group: 'workers', member: 'm', onChange: () => undefined })).leave();
     await expect(open('nobody', { prefix: 'team-ab', roles })).rejects.toMatchObject({ code: 'NOT_AUTHORIZED' });

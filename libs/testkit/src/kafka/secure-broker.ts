@@ -23,7 +23,7 @@ export interface SecureBroker {
 }
 
 /** Users of PLAIN and SCRAM: the password is made of the name. */
-const USERS = ['gateway', 'worker', 'operator', 'nobody'] as const;
+const USERS = ['gateway', 'worker', 'producer', 'operator', 'nobody'] as const;
 export type SecureUser = (typeof USERS)[number];
 
 /** As the Kafka driver takes it. */

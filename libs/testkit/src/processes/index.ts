@@ -14,7 +14,7 @@ export { SseParser } from './sse-parser.ts';
 export type { SseItem } from './sse-parser.ts';
 export { BrokenStream, checkStream } from './stream-check.ts';
 export type { StreamFault, StreamMessage } from './stream-check.ts';
-export { startThroughline } from './throughline-process.ts';
+export { startThroughline, throughlineCommand } from './throughline-process.ts';
 export type {
   Exit,
   GatewayPorts,

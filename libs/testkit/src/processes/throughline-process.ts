@@ -12,6 +12,14 @@ const MAX_OUTPUT = 4 * 1024 * 1024;
 
 export type ThroughlineRole = 'serve' | 'gateway' | 'worker';
 
+/** How any program starts a command of the product from source: `command` and `args` for a spawn. */
+export function throughlineCommand(...words: readonly string[]): {
+  readonly command: string;
+  readonly args: string[];
+} {
+  return { command: process.execPath, args: ['--conditions=@throughline/source', MAIN, ...words] };
+}
+
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
@@ -69,15 +77,12 @@ export async function startThroughline(
   const startedAt = performance.now();
   const addresses =
     role === 'worker' ? [] : ['--listen', `127.0.0.1:${ports.mcp}`, '--admin', `127.0.0.1:${ports.admin}`];
-  const child = spawn(
-    process.execPath,
-    ['--conditions=@throughline/source', MAIN, role, ...addresses, '--json-logs', ...args],
-    {
-      cwd: folder,
-      stdio: ['ignore', 'pipe', 'pipe'],
-      env: { ...withoutOwnVariables(process.env), ...env },
-    },
-  );
+  const { command, args: words } = throughlineCommand(role, ...addresses, '--json-logs', ...args);
+  const child = spawn(command, words, {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...withoutOwnVariables(process.env), ...env },
+  });
   running.add(child);
   let out = '';
   let logs = '';

@@ -1,5 +1,6 @@
 import { PassThrough, Writable } from 'node:stream';
 import type { WireMessage } from '@throughline/client';
+import { waitUntil } from '@throughline/testkit/processes';
 import { describe, expect, it } from 'vitest';
 import { runBridge } from './bridge.ts';
 import type { BridgeEnd, BridgeOptions, BridgeTransport } from './bridge.ts';
@@ -157,6 +158,41 @@ describe('the bridge', () => {
     }
   });
 
+  it.each([null, [], 'text', undefined])(
+    '[CONNECT-START] an initialize whose result is %j is answered with an error, and ends the bridge',
+    async (result) => {
+      const { transport, ended, written, type } = makeRig();
+      transport.take = async (message) => {
+        await transport.say({ jsonrpc: '2.0', id: message.id, result });
+      };
+      type(INITIALIZE);
+      expect(await ended).toEqual({ kind: 'no-session', why: 'the server answered initialize with no result' });
+      expect(written()).toMatchObject([{ id: 'i', error: { data: { type: 'TransportError' } } }]);
+    },
+  );
+
+  it('[CONNECT-START] an initialize that waits for a person has time for that, and its refusal says what to do', async () => {
+    let isWaiting = true;
+    const { transport, ended, written, type } = makeRig({
+      startWithinMs: 50,
+      isWaiting: () => isWaiting,
+      explain: () => 'log in',
+    });
+    const given = Promise.withResolvers<undefined>();
+    transport.take = async (message) => {
+      await given.promise;
+      const error = { code: -32000, message: 'no', data: { type: 'TransportError', status: 401 } };
+      await transport.say({ jsonrpc: '2.0', id: message.id, error });
+    };
+    type(INITIALIZE);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(written()).toEqual([]);
+    isWaiting = false;
+    given.resolve(undefined);
+    expect(await ended).toEqual({ kind: 'no-session', why: 'no: log in' });
+    expect(written()).toMatchObject([{ id: 'i', error: { message: 'no: log in' } }]);
+  });
+
   it('[CONNECT-START] an error of the server itself is passed on, and the client may ask otherwise', async () => {
     const rig = makeRig();
     const { take } = rig.transport;
@@ -217,6 +253,21 @@ describe('the bridge', () => {
     }
     rig.stop.abort();
     await rig.ended;
+  });
+
+  it('[CONNECT-STDIN] a call with the id of one that is open is not sent, and does not end that one', async () => {
+    const { transport, input, written, told, ended, type } = makeRig();
+    type(INITIALIZE, { jsonrpc: '2.0', id: 1, method: 'a' }, { jsonrpc: '2.0', id: 1, method: 'b' });
+    await waitUntil('the refusal', () => written().length === 2);
+    expect(transport.sent.map(({ method }) => method)).toEqual(['initialize', 'a']);
+    expect(written()[1]).toMatchObject({ id: null, error: { code: -32600 } });
+    expect(told).toEqual(['Not sent: a call with the id 1 is open']);
+    await transport.say({ jsonrpc: '2.0', id: 1, result: {} });
+    type({ jsonrpc: '2.0', id: 1, method: 'c' });
+    await waitUntil('the next', () => transport.sent.length === 3);
+    input.end();
+    await transport.say({ jsonrpc: '2.0', id: 1, result: {} });
+    expect(await ended).toEqual({ kind: 'closed' });
   });
 
   it('[CONNECT-BOUNDED] calls above a thousand are answered with an error, and an answer makes room', async () => {

@@ -27,6 +27,10 @@ export interface BridgeOptions {
   readonly startWithinMs: number;
   /** For answers that are due when the input ends. */
   readonly lingerMs: number;
+  /** Whether a person is asked for something: `initialize` may take as long as that. Bounded by whoever asks. */
+  isWaiting?(): boolean;
+  /** More about why the server lets nobody in, for the client. */
+  explain?(): string | null;
   /** Somebody wants it to end. */
   readonly signal: AbortSignal;
   /** A line for the person who looks after it. */
@@ -156,13 +160,18 @@ class Bridge {
       await this.#refuse(message.id, SERVER_ERROR, `Not sent: ${MAX_CALLS} calls are open`, { mayHaveRun: false });
       return;
     }
+    if (this.#calls.has(keyOf(message.id))) {
+      // Under its id the answer would be taken for that of the open one.
+      await this.#refuse(null, INVALID_REQUEST, `Not sent: a call with the id ${keyOf(message.id)} is open`);
+      return;
+    }
     this.#calls.add(keyOf(message.id));
     await this.#options.transport.send(message);
   }
 
   /** Nothing else is sent before there is a session. */
   async #begin(message: JsonRpcRequest): Promise<void> {
-    const { transport, startWithinMs, tell } = this.#options;
+    const { transport, startWithinMs, isWaiting, tell } = this.#options;
     if (this.#hasInitialized)
       await transport.terminateSession().catch((error: unknown) => {
         tell(`the former session could not be ended: ${error instanceof Error ? error.message : String(error)}`);
@@ -174,18 +183,22 @@ class Bridge {
     };
     this.#initialize = { key: keyOf(message.id), answered };
     const sent = transport.send(message);
-    if (await settlesWithin(systemClock, Promise.all([sent, promise]), startWithinMs)) {
+    const over = Promise.all([sent, promise]);
+    do {
+      if (!(await settlesWithin(systemClock, over, startWithinMs))) continue;
       await sent;
       return;
-    }
+    } while (isWaiting?.() === true);
     const why = `the server did not answer initialize within ${startWithinMs / 1000} s`;
     await this.#deliver(failure(message.id, why));
   }
 
-  async #deliver(message: WireMessage): Promise<void> {
-    const isAnswer = message.method === undefined && message.id !== undefined && message.id !== null;
-    const key = isAnswer ? keyOf(message.id) : null;
+  async #deliver(given: WireMessage): Promise<void> {
+    const { method, id } = given;
+    const isAnswer = method === undefined && id !== undefined && id !== null;
+    const key = isAnswer ? keyOf(id) : null;
     const begun = key !== null && key === this.#initialize?.key ? this.#initialize : null;
+    const message = begun === null ? given : this.#explained(given);
     if (begun !== null) {
       this.#initialize = null;
       this.#begun(message as JsonRpcMessage);
@@ -196,6 +209,18 @@ class Bridge {
       const why = refusalOf(message);
       if (why !== null) this.#noSession.resolve({ kind: 'no-session', why });
     } else if (key !== null) this.#settled(message.id as JsonRpcId);
+  }
+
+  /** The answer to `initialize`: whoever is not let in is told what can be done about it. */
+  #explained(message: WireMessage): WireMessage {
+    if (message.error === undefined)
+      return isObject(message.result)
+        ? message
+        : failure(message.id as JsonRpcId, 'the server answered initialize with no result');
+    const more = isLockedOut(message) ? (this.#options.explain?.() ?? null) : null;
+    if (more === null) return message;
+    const error = message.error as { readonly message: string };
+    return { ...message, error: { ...error, message: `${error.message}: ${more}` } };
   }
 
   #begun(message: JsonRpcMessage): void {
@@ -233,6 +258,10 @@ function failure(id: JsonRpcId, message: string): JsonRpcResponse {
   return errorResponse(id, { code: SERVER_ERROR, message, data: { type: 'TransportError', mayHaveRun: false } });
 }
 
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
 function keyOf(id: JsonRpcId): string {
   return JSON.stringify(id);
 }
@@ -244,6 +273,11 @@ function idOf(text: string): { readonly id: JsonRpcId | null; readonly isJson: b
   } catch {
     return { id: null, isJson: false };
   }
+}
+
+function isLockedOut({ error }: WireMessage): boolean {
+  const status = (error as { readonly data?: { readonly status?: unknown } }).data?.status;
+  return status === 401 || status === 403;
 }
 
 /** Why there is no session; `null`: there is one, or the server itself answered so, and the client may ask otherwise. */

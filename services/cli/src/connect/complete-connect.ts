@@ -27,13 +27,13 @@ export function completeConnect(
     headers[name] = value;
   }
   if (faults.length > 0) throw new ConfigError(faults);
-  const { allowHttp: _allowHttp, ...shared } = line;
   const absolute = (file: string | null): string | null => (file === null ? null : path.resolve(cwd, file));
   return {
-    ...shared,
+    ...line,
     headers,
     place: line.place ?? cwd,
     stateFolder: absolute(line.stateFolder),
     tokenFile: absolute(line.tokenFile),
+    login: { ...line.login, clientSecretFile: absolute(line.login.clientSecretFile) },
   };
 }

@@ -1,5 +1,7 @@
 /** What a command line asks `throughline connect` for. */
 
+import type { LoginLine } from './login/login-request.ts';
+
 interface Shared {
   readonly url: URL;
   /** `null`: the usual one. */
@@ -15,6 +17,9 @@ interface Shared {
   /** For the answers to calls that are under way when stdin is closed. */
   readonly lingerMs: number;
   readonly tokenFile: string | null;
+  /** Credentials may go without TLS. */
+  readonly allowHttp: boolean;
+  readonly login: LoginLine;
 }
 
 /** As it stands on the command line. */
@@ -23,7 +28,6 @@ export interface ConnectLine extends Shared {
   readonly place: string | null;
   /** Name and value, in which variables of the environment may stand. */
   readonly headers: readonly (readonly [name: string, value: string])[];
-  readonly allowHttp: boolean;
 }
 
 /** With what the process has. */

@@ -1,37 +1,32 @@
 /** `throughline connect <url>` as a process: the place, the transport and the bridge, from their start to an exit code. */
 import os from 'node:os';
 import process from 'node:process';
-import type { Writable } from 'node:stream';
 import { ResumableTransport } from '@throughline/client';
 import type { CheckpointStore, ResumableTransportOptions } from '@throughline/client';
 import { FileCheckpointStore, readKeptSession } from '@throughline/client/node';
 import type { KeptSession } from '@throughline/client/node';
-import { settlesWithin, systemClock } from '@throughline/log';
+import { errorText, settlesWithin, systemClock } from '@throughline/log';
 import { runBridge } from './bridge.ts';
 import type { BridgeEnd } from './bridge.ts';
+import type { ConnectProcess } from './connect-process.ts';
 import type { ConnectRequest } from './connect-request.ts';
-import { openCredentials } from './credentials.ts';
 import type { Credentials } from './credentials.ts';
 import { describeError, describeLost, describeOrphan, describeRestored, describeUnproven } from './describe-trouble.ts';
 import { holdPlace } from './hold-place.ts';
 import type { HeldPlace } from './hold-place.ts';
 import { LineWriter } from './line-writer.ts';
+import { logInNow } from './login/log-in-now.ts';
+import { chooseCredentials } from './choose-credentials.ts';
 import { stateFolder } from './state-folder.ts';
+import { sweepState } from './sweep-state.ts';
 import { makeTeller } from './teller.ts';
-
-export interface ConnectProcess {
-  readonly input: AsyncIterable<Uint8Array>;
-  readonly output: Writable;
-  err(text: string): void;
-  onSignals(onSignal: (signal: NodeJS.Signals) => void): () => void;
-  exit(code: number): void;
-}
 
 /** Exit codes. SPEC: CONNECT-EXIT. */
 const DONE = 0;
 const OUTPUT_LOST = 1;
 const WRONG = 2;
 const NO_SESSION = 3;
+const NO_LOGIN = 4;
 
 /** Clients kill what has not ended two seconds after they closed its stdin. */
 const END_MS = 800;
@@ -48,21 +43,32 @@ export async function connect(request: ConnectRequest, self: ConnectProcess): Pr
     if (stop.signal.aborted) self.exit(signal === 'SIGINT' ? 130 : 143);
     stop.abort();
   });
-  let credentials: Credentials;
+  const home = { environment: process.env, platform: process.platform, homeFolder: os.homedir() };
+  const folder = request.stateFolder ?? stateFolder(home);
+  const tools = { request, self, folder, tell, signal: stop.signal };
+  let credentials: Credentials | null = null;
+  let place: Place | null = null;
   try {
-    credentials = openCredentials({ ...request, tell });
-  } catch (error) {
-    tell((error as Error).message);
-    return WRONG;
-  }
-  const place = await openPlace(request, tell);
-  try {
+    if (request.login.when === 'now') return LOGIN_CODES[await logInNow(tools)];
+    const chosen = await chooseCredentials(tools);
+    if (!chosen.ok) {
+      tell(chosen.problem);
+      return WRONG;
+    }
+    credentials = chosen.credentials;
+    place = await openPlace(request, folder, tell);
+    void sweepState(folder, Date.now());
     return await serve(request, self, { tell, credentials, place, signal: stop.signal });
   } finally {
+    // A login that nobody waits for any more lets go of its lock.
+    stop.abort();
+    if (credentials !== null) await settlesWithin(systemClock, credentials.settled(), END_MS);
     await place?.held.release();
     unlisten();
   }
 }
+
+const LOGIN_CODES = { done: DONE, wrong: WRONG, unreachable: NO_SESSION, failed: NO_LOGIN } as const;
 
 interface Place {
   readonly store: CheckpointStore;
@@ -71,9 +77,7 @@ interface Place {
 }
 
 /** `null`: the session of this process is not kept, which was told. */
-async function openPlace(request: ConnectRequest, tell: (text: string) => void): Promise<Place | null> {
-  const home = { environment: process.env, platform: process.platform, homeFolder: os.homedir() };
-  const folder = request.stateFolder ?? stateFolder(home);
+async function openPlace(request: ConnectRequest, folder: string, tell: (text: string) => void): Promise<Place | null> {
   const store = new FileCheckpointStore(folder);
   const key = `${request.url.href}\n${request.place}`;
   try {
@@ -99,8 +103,8 @@ async function serve(request: ConnectRequest, self: ConnectProcess, serving: Ser
   const { tell, credentials, place, signal } = serving;
   let told: Readonly<Record<string, unknown>> | null = null;
   const options: ResumableTransportOptions = {
-    headers: credentials.headers,
-    onUnauthorized: credentials.onUnauthorized,
+    headers: () => credentials.headers(),
+    onUnauthorized: (answer, sent) => credentials.onUnauthorized(answer, sent),
     policy: request.policy,
     giveUpMs: request.giveUpMs,
     ...(place === null ? {} : { store: place.store, storeKey: place.key }),
@@ -117,7 +121,9 @@ async function serve(request: ConnectRequest, self: ConnectProcess, serving: Ser
       tell(describeOrphan(answer));
     },
   };
-  const kept = place === null ? null : await takeKept(request, options, place, signal);
+  // Nobody is asked before the client has said a word, and its stdin is read.
+  const quiet = { ...options, onUnauthorized: credentials.renewQuietly.bind(credentials) };
+  const kept = place === null ? null : await takeKept(request, quiet, place, serving);
   const transport = new ResumableTransport(request.url, options);
   transport.onerror = (error) => {
     tell(describeError(error));
@@ -130,6 +136,8 @@ async function serve(request: ConnectRequest, self: ConnectProcess, serving: Ser
     lingerMs: request.lingerMs,
     signal,
     tell,
+    isWaiting: () => credentials.isWaiting,
+    explain: () => credentials.problem,
     onSession(result) {
       told = result;
       if (kept === null) return;
@@ -140,15 +148,15 @@ async function serve(request: ConnectRequest, self: ConnectProcess, serving: Ser
       }
     },
   });
-  return await finish(end, request, { tell, transport, place, hasBegun: told !== null });
+  return await finish(end, request, { tell, transport, place, hasBegun: told !== null, credentials });
 }
 
 /** The session that a former process left, if it can be gone on with. */
 async function takeKept(
   request: ConnectRequest,
   options: ResumableTransportOptions,
-  { store, key }: Place,
-  signal: AbortSignal,
+  place: Place,
+  { signal, tell }: Serving,
 ): Promise<KeptSession | null> {
   const soon = AbortSignal.any([signal, AbortSignal.timeout(PROBE_MS)]);
   // A store that fails is told by the transport.
@@ -156,8 +164,17 @@ async function takeKept(
   if (kept === null) return null;
   if (request.isFresh) await kept.end(soon);
   else if ((await kept.probe(soon)) !== 'gone') return kept;
-  await store.remove(key);
+  await forget(place, tell);
   return null;
+}
+
+/** A place that cannot be removed is no reason to end otherwise than the client has asked for. */
+async function forget({ store, key }: Place, tell: (text: string) => void): Promise<void> {
+  try {
+    await store.remove(key);
+  } catch (error) {
+    tell(`the place could not be removed: ${errorText(error)}`);
+  }
 }
 
 interface Finishing {
@@ -166,12 +183,13 @@ interface Finishing {
   readonly place: Place | null;
   /** There was a session. */
   readonly hasBegun: boolean;
+  readonly credentials: Credentials;
 }
 
 async function finish(
   end: BridgeEnd,
   request: ConnectRequest,
-  { tell, transport, place, hasBegun }: Finishing,
+  { tell, transport, place, hasBegun, credentials }: Finishing,
 ): Promise<number> {
   const isGoodbye = end.kind === 'closed' || end.kind === 'output-lost';
   const isOver = hasBegun && (place === null || (isGoodbye && request.onClose === 'end'));
@@ -179,7 +197,7 @@ async function finish(
     tell('the server did not take the end of the session in time; it ends there by itself');
   await settlesWithin(systemClock, transport.close(), CLOSE_MS);
   // Also if the server was out of reach: the client has said goodbye, and the next one is not to go on in it.
-  if (isOver && place !== null) await place.store.remove(place.key);
+  if (isOver && place !== null) await forget(place, tell);
   switch (end.kind) {
     case 'closed':
     case 'stopped':
@@ -189,6 +207,6 @@ async function finish(
       return OUTPUT_LOST;
     case 'no-session':
       tell(`there is no session: ${end.why}`);
-      return NO_SESSION;
+      return credentials.problem === null ? NO_SESSION : NO_LOGIN;
   }
 }

@@ -20,12 +20,12 @@ describe('credentials', () => {
     const credentials = openCredentials({ headers: { 'X-A': 'b-secret' }, tokenFile, tell: (text) => told.push(text) });
     expect(credentials.headers()).toEqual({ 'X-A': 'b-secret', Authorization: 'Bearer first-secret' });
     const refused = new Response(null, { status: 401 });
-    expect(await credentials.onUnauthorized(refused)).toBe(false);
+    expect(await credentials.onUnauthorized(refused, new Headers())).toBe(false);
     writeFileSync(tokenFile, 'second-secret');
-    expect(await credentials.onUnauthorized(refused)).toBe(true);
+    expect(await credentials.onUnauthorized(refused, new Headers())).toBe(true);
     expect(credentials.headers()['Authorization']).toBe('Bearer second-secret');
     rmSync(tokenFile);
-    expect(await credentials.onUnauthorized(refused)).toBe(false);
+    expect(await credentials.onUnauthorized(refused, new Headers())).toBe(false);
     expect(credentials.headers()['Authorization']).toBe('Bearer second-secret');
     expect(told).toHaveLength(3);
     expect(told[0]).toContain(`(401); write a new token to ${tokenFile}`);

@@ -3,12 +3,13 @@
  * says so by a file with its process id in the name, so that nobody ever removes the sign of somebody who lives. Two that
  * come in the same moment may both go without. SPEC: CONNECT-ALONE.
  */
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import process from 'node:process';
+import { isOwnerAlive } from './process-sign.ts';
 
 export interface HeldPlace {
+  /** Never rejects. */
   release(): Promise<void>;
 }
 
@@ -19,37 +20,18 @@ export async function holdPlace(placeFile: string): Promise<HeldPlace | null> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const own = path.join(folder, `${prefix}${process.pid}`);
   await writeFile(own, '', { mode: 0o600 });
-  const release = (): Promise<void> => rm(own, { force: true });
+  // A sign that stays is that of a process that has ended: it holds nothing.
+  const release = (): Promise<void> => rm(own, { force: true }).catch(() => undefined);
   for (const name of await readdir(folder)) {
     if (!name.startsWith(prefix)) continue;
     const pid = Number(name.slice(prefix.length));
     if (pid === process.pid) continue;
     const file = path.join(folder, name);
-    if (isAlive(pid) && !(await isFromBeforeBoot(file))) {
+    if (await isOwnerAlive(pid, file)) {
       await release();
       return null;
     }
     await rm(file, { force: true });
   }
   return { release };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    // It is there, and another user's.
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-}
-
-/** The process that has this id now is another one. */
-async function isFromBeforeBoot(file: string): Promise<boolean> {
-  try {
-    return (await stat(file)).mtimeMs < Date.now() - os.uptime() * 1000;
-  } catch {
-    // It was released in this moment.
-    return true;
-  }
 }

@@ -27,6 +27,16 @@ describe('the command line of connect', () => {
       lingerMs: 1000,
       headers: {},
       tokenFile: null,
+      allowHttp: false,
+      login: {
+        when: 'ask',
+        withinMs: 300_000,
+        doesOpen: false,
+        clientId: null,
+        clientSecretFile: null,
+        scope: null,
+        redirectPort: null,
+      },
     });
   });
 
@@ -44,6 +54,19 @@ describe('the command line of connect', () => {
       lingerMs: 120_000,
       headers: { 'X-A': '1' },
       tokenFile: '/work/token',
+    });
+  });
+
+  it('[CONNECT-OPTIONS] every option of a login is taken', () => {
+    const argv = '--login now --login-within 1m --open --client-id me --client-secret-file secret --redirect-port 4711';
+    expect(requestOf([URL_TEXT, ...argv.split(' '), '--scope', 'a b:c']).login).toEqual({
+      when: 'now',
+      withinMs: 60_000,
+      doesOpen: true,
+      clientId: 'me',
+      clientSecretFile: '/work/secret',
+      scope: 'a b:c',
+      redirectPort: 4711,
     });
   });
 
@@ -78,6 +101,23 @@ describe('the command line of connect', () => {
       '--header authorization: excludes --token-file',
     ],
     [['http://mcp.example.com/mcp', '--token-file', 't'], 'http://mcp.example.com: has no TLS'],
+    [[URL_TEXT, '--login', 'maybe'], '--login "maybe": must be one of ask, now, never'],
+    [[URL_TEXT, '--login', 'now', '--token-file', 't'], '--login: excludes --token-file'],
+    [[URL_TEXT, '--login', 'now', '--header', 'Authorization: secret'], '--header Authorization: excludes --login'],
+    [[URL_TEXT, '--login-within', '1'], '--login-within "1": must be a duration'],
+    [[URL_TEXT, '--redirect-port', '0'], '--redirect-port "0": must be a port, from 1 to 65535'],
+    [[URL_TEXT, '--redirect-port', '70000'], '--redirect-port "70000": must be a port, from 1 to 65535'],
+    [[URL_TEXT, '--scope', 'a  b'], '--scope: must be scopes with one space between'],
+    [[URL_TEXT, '--client-id', ''], '--client-id: must not be empty'],
+    [[URL_TEXT, '--client-secret-file', 't'], '--client-secret-file: needs the id that it is of'],
+    [
+      [URL_TEXT, '--client-id', 'https://me.example/client.json', '--client-secret-file', 't'],
+      '--client-secret-file: needs the id that it is of',
+    ],
+    [
+      ['http://mcp.example.com/mcp', '--client-id', 'me', '--client-secret-file', 't'],
+      'http://mcp.example.com: has no TLS',
+    ],
     [[URL_TEXT, '--listen', '127.0.0.1:1'], '--listen: is no option of connect'],
     [[URL_TEXT, '--json'], '--json: is an option of'],
     [[URL_TEXT, '--config', 'x.yaml'], '--config: is no option of connect'],
@@ -86,7 +126,7 @@ describe('the command line of connect', () => {
     expect(code).toBe(2);
     expect(stdout).toBe('');
     expect(stderr).toContain(fault);
-    expect(stderr).not.toContain('secret');
+    expect(stderr.replaceAll('--client-secret-file', '')).not.toContain('secret');
   });
 
   it('[CONNECT-OPTIONS] credentials go without TLS to this machine, and elsewhere only if that is asked for', () => {

@@ -4,6 +4,8 @@ import type { CommandOptionName } from '../command-options.ts';
 import type { Fault } from '../faults.ts';
 import { parseDuration } from '../parse-value.ts';
 import type { ConnectLine } from './connect-request.ts';
+import { isLoopback } from './is-loopback.ts';
+import type { LoginLine } from './login/login-request.ts';
 
 const EXAMPLE = 'write for example throughline connect https://mcp.example.com/mcp';
 /** A timer of the platform holds no more. */
@@ -41,9 +43,10 @@ export function parseConnect(words: readonly string[], options: Options, faults:
     headers: parseHeaders(options, faults),
     tokenFile: parseText('token-file', options, faults),
     allowHttp: options.has('allow-http'),
+    login: parseLogin(options, faults),
   };
   if (url === undefined) return undefined;
-  const hasCredentials = line.tokenFile !== null || line.headers.length > 0;
+  const hasCredentials = line.tokenFile !== null || line.headers.length > 0 || line.login.clientSecretFile !== null;
   if (hasCredentials && url.protocol === 'http:' && !isLoopback(url.hostname) && !line.allowHttp)
     faults.push({
       where: url.origin,
@@ -70,11 +73,61 @@ function parseUrl(text: string | undefined, faults: Fault[]): URL | undefined {
   return url;
 }
 
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '[::1]' || /^127(\.\d+){3}$/.test(host);
+/** None of them means anything where credentials are given otherwise. */
+const LOGIN_OPTIONS = [
+  'login',
+  'login-within',
+  'open',
+  'client-id',
+  'client-secret-file',
+  'scope',
+  'redirect-port',
+] as const satisfies readonly CommandOptionName[];
+
+function parseLogin(options: Options, faults: Fault[]): LoginLine {
+  if (options.has('token-file'))
+    for (const name of LOGIN_OPTIONS)
+      if (options.has(name))
+        faults.push({ where: `--${name}`, problem: 'excludes --token-file; leave one of them out.' });
+  const clientId = parseText('client-id', options, faults);
+  const clientSecretFile = parseText('client-secret-file', options, faults);
+  if (clientSecretFile !== null && (clientId === null || URL.canParse(clientId)))
+    faults.push({
+      where: '--client-secret-file',
+      problem: 'needs the id that it is of; add --client-id <id>.',
+    });
+  return {
+    when: parseChoice('login', ['ask', 'now', 'never'], options, faults),
+    withinMs: parseMs('login-within', 300_000, options, faults),
+    doesOpen: options.has('open'),
+    clientId,
+    clientSecretFile,
+    scope: parseScope(options, faults),
+    redirectPort: parsePort(options, faults),
+  };
 }
 
-function parseText(name: 'place' | 'state-folder' | 'token-file', options: Options, faults: Fault[]): string | null {
+function parseScope(options: Options, faults: Fault[]): string | null {
+  const text = parseText('scope', options, faults);
+  if (text !== null && text !== '' && !/^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/.test(text))
+    faults.push({ where: '--scope', problem: 'must be scopes with one space between, for example "files:read mail".' });
+  return text;
+}
+
+function parsePort(options: Options, faults: Fault[]): number | null {
+  const text = options.get('redirect-port');
+  if (text === undefined) return null;
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : 0;
+  if (port < 1 || port > 65_535)
+    faults.push({ where: `--redirect-port ${JSON.stringify(text)}`, problem: 'must be a port, from 1 to 65535.' });
+  return port;
+}
+
+function parseText(
+  name: 'place' | 'state-folder' | 'token-file' | 'client-id' | 'client-secret-file' | 'scope',
+  options: Options,
+  faults: Fault[],
+): string | null {
   const text = options.get(name) ?? null;
   if (text?.trim() === '') faults.push({ where: `--${name}`, problem: 'must not be empty.' });
   return text;
@@ -82,7 +135,7 @@ function parseText(name: 'place' | 'state-folder' | 'token-file', options: Optio
 
 /** The first choice is the default. */
 function parseChoice<C extends string>(
-  name: 'on-close' | 'policy',
+  name: 'on-close' | 'policy' | 'login',
   choices: readonly [C, ...C[]],
   options: Options,
   faults: Fault[],
@@ -95,7 +148,7 @@ function parseChoice<C extends string>(
 }
 
 function parseMs(
-  name: 'give-up' | 'start-within' | 'linger',
+  name: 'give-up' | 'start-within' | 'linger' | 'login-within',
   fallback: number,
   options: Options,
   faults: Fault[],
@@ -128,8 +181,10 @@ function parseHeaders(options: Options, faults: Fault[]): ConnectLine['headers']
     const lower = name.toLowerCase();
     if (OWN_HEADERS.has(lower)) faults.push({ where, problem: 'is set by throughline; leave it out.' });
     if (headers.some(([other]) => other.toLowerCase() === lower)) faults.push({ where, problem: 'is given twice.' });
-    if (lower === 'authorization' && options.has('token-file'))
-      faults.push({ where, problem: 'excludes --token-file, which sets it; leave one of them out.' });
+    if (lower === 'authorization')
+      for (const other of ['token-file', 'login'] as const)
+        if (options.has(other))
+          faults.push({ where, problem: `excludes --${other}, which sets it; leave one of them out.` });
     headers.push([name, value.trim()]);
   }
   return headers;

@@ -169,7 +169,7 @@ const LIVES_UNCHECKED = 'has not ended; whether requests are served depends on t
 const MACS: { readonly [S in DescribedSession['mac']]: string } = {
   right: 'right',
   'no-match':
-    'no secret, principal and server known here gives this id: gateways configured like this refuse it; name what the gateways have: --secrets-file, --auth-tokens-file, the servers',
+    'no secret, principal and server known here gives this id: it is of a subject of an authorization server, whom no configuration names, or gateways configured like this refuse it; name what the gateways have: --secrets-file, --auth-tokens-file, the servers',
   unchecked: 'not checked: no secret is configured here; name it with --secrets-file',
 };
 

@@ -1,13 +1,18 @@
 /** Binding HTTP servers, with errors that name the address and the fix, and with the limits of each connection. SPEC: GW-LIMIT. */
 import { createServer } from 'node:http';
-import type { RequestListener, Server } from 'node:http';
+import type { RequestListener, Server, ServerOptions } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { errorText } from '@throughline/log';
 import type { Clock } from '@throughline/log';
+import type { Logger } from '@throughline/telemetry';
+import { followTls, readTls } from './tls-files.ts';
+import type { TlsFiles, TlsTexts } from './tls-files.ts';
 
-/** `ADDRESS_IN_USE`, `ADDRESS_REFUSED` (not allowed, not here). */
+/** `ADDRESS_IN_USE`, `ADDRESS_REFUSED` (not allowed, not here), `TLS_REFUSED` (its files cannot be read, or do not belong together). */
 export class ListenError extends Error {
   override readonly name = 'ListenError';
-  readonly code: 'ADDRESS_IN_USE' | 'ADDRESS_REFUSED';
+  readonly code: 'ADDRESS_IN_USE' | 'ADDRESS_REFUSED' | 'TLS_REFUSED';
   constructor(code: ListenError['code'], message: string, cause: unknown) {
     super(message, { cause });
     this.code = code;
@@ -31,6 +36,8 @@ export interface ListenOptions {
   readonly maxSockets: number;
   /** Default: 15 s for the head of a request, 60 s for all of it. */
   readonly patience?: typeof PATIENCE;
+  /** Plain HTTP without. */
+  readonly tls?: { readonly files: TlsFiles; readonly logger: Logger };
   /** What goes wrong later: sockets that cannot be accepted. */
   onError(error: Error): void;
 }
@@ -45,16 +52,14 @@ export interface Listening {
 
 export async function listen(options: ListenOptions, listener: RequestListener): Promise<Listening> {
   const { host, port, flag, clock, maxSockets, onError, patience = PATIENCE } = options;
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: patience.headers,
-      requestTimeout: patience.request,
-      connectionsCheckingInterval: patience.check,
-      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    },
-    listener,
-  );
+  const limits = {
+    maxHeaderSize: MAX_HEADER_BYTES,
+    headersTimeout: patience.headers,
+    requestTimeout: patience.request,
+    connectionsCheckingInterval: patience.check,
+    keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+  };
+  const { server, stop } = await createFor(options, limits, listener);
   server.maxConnections = maxSockets;
   await new Promise<void>((resolve, reject) => {
     const refuse = (error: NodeJS.ErrnoException): void => {
@@ -69,12 +74,14 @@ export async function listen(options: ListenOptions, listener: RequestListener):
   });
   const bound = (server.address() as AddressInfo).port;
   const shown = host.includes(':') ? `[${host}]` : host;
+  const scheme = options.tls === undefined ? 'http' : 'https';
   let closing: Promise<void> | null = null;
   return {
     server,
     port: bound,
-    url: `http://${shown}:${bound}`,
+    url: `${scheme}://${shown}:${bound}`,
     close() {
+      stop();
       closing ??= new Promise((resolve) => {
         const cancel = clock.setTimer(CLOSE_GRACE_MS, () => {
           server.closeAllConnections();
@@ -88,6 +95,30 @@ export async function listen(options: ListenOptions, listener: RequestListener):
       return closing;
     },
   };
+}
+
+async function createFor(
+  { tls, clock }: ListenOptions,
+  limits: ServerOptions,
+  listener: RequestListener,
+): Promise<{ readonly server: Server; stop(): void }> {
+  if (tls === undefined) return { server: createServer(limits, listener), stop: () => undefined };
+  const { files, logger } = tls;
+  let texts: TlsTexts;
+  try {
+    texts = await readTls(files);
+  } catch (error) {
+    throw new ListenError(
+      'TLS_REFUSED',
+      `--tls-cert ${files.certFile} and --tls-key ${files.keyFile} cannot be used (${errorText(error)}). Name a certificate and its key, both in PEM`,
+      error,
+    );
+  }
+  const server = createTlsServer(
+    { ...limits, ...texts, handshakeTimeout: limits.headersTimeout ?? PATIENCE.headers },
+    listener,
+  );
+  return { server, stop: followTls(server, files, texts, { clock, logger }) };
 }
 
 function listenError(error: NodeJS.ErrnoException, address: string, flag: string): ListenError {

@@ -1,16 +1,21 @@
-/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT, GW-STALLED. */
+/** The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS, GW-LIMIT, GW-STALLED, AUTH-QUERY. */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { HTTP_HEADER } from '@throughline/protocol';
 import type { Metrics } from '@throughline/telemetry';
-import { admit, isAllowedHost, isAllowedOrigin } from '../admission.ts';
+import { isAllowedHost, isAllowedOrigin } from '../admission.ts';
 import { answerRefusal, RefusedError } from '../answer-error.ts';
 import type { Refusal } from '../answer-error.ts';
+import type { Endpoint } from '../auth/authenticator.ts';
+import { hasTokenInQuery } from '../auth/judge-token.ts';
+import { queryRefusal } from '../auth/refuse-token.ts';
+import { endpointsOf } from '../auth/resources.ts';
 import type { GatewayConfig } from '../config.ts';
 import type { GatewayCore } from '../core.ts';
 import type { GatewayRequest } from '../exchange.ts';
 import { BodyBudget } from './body-budget.ts';
 import { cutWhenStalled } from './cut-when-stalled.ts';
+import { answerPreflight, serveMetadata } from './metadata.ts';
 import { NodeSink } from './node-sink.ts';
 
 const ALLOWED_HEADERS = [
@@ -64,10 +69,17 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
     next();
   });
   // A body is read only for those who may send one: the core asks the same again, for whoever calls it directly.
-  const admission = (request: Request, _response: Response, next: NextFunction): void => {
-    admit(config, (name) => headerValue(request, name));
-    next();
-  };
+  const admission =
+    (endpoint: Endpoint) =>
+    (request: Request, _response: Response, next: NextFunction): void => {
+      if (hasTokenInQuery(request.url)) throw queryRefusal(core.challengeOf(endpoint));
+      const admitted = core.admit({ ...endpoint, header: (name) => headerValue(request, name) });
+      if (!(admitted instanceof Promise)) next();
+      else
+        admitted.then(() => {
+          next();
+        }, next);
+    };
   const readBody = express.raw({
     type: (request) => request.method === 'POST',
     limit: config.maxBodyBytes,
@@ -89,9 +101,9 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
     next();
   };
   const handle =
-    (server: string) =>
+    (endpoint: Endpoint) =>
     (request: Request, response: Response): void => {
-      const exchange = new HttpExchange(server, request, response);
+      const exchange = new HttpExchange(endpoint, request, response);
       const sink = new NodeSink(response, exchange.signal, () => {
         exchange.forget();
       });
@@ -101,11 +113,10 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
         else answer(core, request, response, FAILED);
       });
     };
-  const paths = [
-    ...(config.servers.length === 1 ? [['/mcp', config.servers[0] ?? ''] as const] : []),
-    ...config.servers.map((server) => [`/mcp/${server}`, server] as const),
-  ];
-  for (const [path, server] of paths) app.all(path, preflight, admission, makeRoom, readBody, handle(server));
+  const paths = endpointsOf(config.servers);
+  for (const [path, server] of paths)
+    app.all(path, preflight, admission({ server, path }), makeRoom, readBody, handle({ server, path }));
+  serveMetadata(app, config);
   app.use((request, response) => {
     const served = paths.map(([path]) => path).join(', ');
     answer(core, request, response, {
@@ -123,13 +134,15 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
 /** A request as the core sees it. */
 class HttpExchange implements GatewayRequest {
   readonly server: string;
+  readonly path: string;
   readonly signal: AbortSignal;
   readonly #request: Request;
   readonly #response: Response;
   #body: Uint8Array;
 
-  constructor(server: string, request: Request, response: Response) {
+  constructor({ server, path }: Endpoint, request: Request, response: Response) {
     this.server = server;
+    this.path = path;
     this.#request = request;
     this.#response = response;
     this.#body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
@@ -185,11 +198,7 @@ function preflight(request: Request, response: Response, next: NextFunction): vo
     return;
   }
   // Without an allowed Origin no CORS header was set, and the browser refuses by itself.
-  response.setHeader('Access-Control-Allow-Methods', METHODS);
-  response.setHeader('Access-Control-Allow-Headers', ALLOWED_HEADERS);
-  response.setHeader('Access-Control-Max-Age', '600');
-  response.setHeader('Allow', METHODS);
-  response.writeHead(204).end();
+  answerPreflight(response, METHODS, ALLOWED_HEADERS);
 }
 
 /** The bytes of a body that says how long it is. */

@@ -23,7 +23,7 @@ export interface HttpRig {
   /** Opens a socket and writes `text`, bytes as they are. */
   raw(text: string): Promise<Socket>;
   /** An initialized session. */
-  open(version?: string): Promise<string>;
+  open(version?: string, headers?: Readonly<Record<string, string>>): Promise<string>;
   stop(): Promise<void>;
 }
 
@@ -76,8 +76,8 @@ export async function createHttpRig(
       socket.write(text, 'latin1');
       return socket;
     },
-    async open(version = '2025-11-25') {
-      const response = await rig.post(initialize(version));
+    async open(version = '2025-11-25', headers = {}) {
+      const response = await rig.post(initialize(version), headers);
       const session = response.headers.get('mcp-session-id');
       if (session === null) throw new TypeError(`initialize was refused: ${await response.text()}`);
       const key = keyOf(session);

@@ -5,6 +5,7 @@
 import type { ClaimHistory, Verdict } from '@throughline/history';
 import { abortable } from '@throughline/log';
 import type { Log, PartitionRef } from '@throughline/log';
+import { classifyText, decodeText } from '@throughline/protocol';
 import type { EventRecord, LogRecord, Offset, Partition } from '@throughline/protocol';
 import { PartitionReader } from '@throughline/tail';
 import type { WorkerContext } from '../context.ts';
@@ -44,13 +45,16 @@ export class EventsWatch {
       syncHints: (signal) => context.meta.sync(signal),
       isStillInForce: (claimed, signal) => context.meta.isStillInForce(epoch, claimed, signal),
       onEvent: (event, verdict) => {
-        if (verdict === 'accepted') this.#fold(event);
+        if (verdict === 'accepted') {
+          this.#fold(event);
+          const fault = foreignFault(event);
+          if (fault !== null) this.#unreadable(event.record, fault);
+        }
         this.listener?.(event, verdict);
         this.#changed();
       },
       onUnreadable: (record, why) => {
-        if (this.#onUnreadable !== null) this.#onUnreadable(record, why);
-        else if (this.#unread.length < MAX_UNREAD) this.#unread.push({ record, why });
+        this.#unreadable(record, why);
       },
       onGap: (start) => {
         context.logger.error('events were evicted before they were read', { partition, start });
@@ -110,6 +114,11 @@ export class EventsWatch {
     return this.#reader.stop();
   }
 
+  #unreadable(record: LogRecord, why: string): void {
+    if (this.#onUnreadable !== null) this.#onUnreadable(record, why);
+    else if (this.#unread.length < MAX_UNREAD) this.#unread.push({ record, why });
+  }
+
   #fold(event: EventRecord): void {
     this.#since.fold(event);
     // Whoever wrote it has read, and reported, what lies before it.
@@ -120,4 +129,11 @@ export class EventsWatch {
     for (const wake of this.#changeWaiters) wake();
     this.#changeWaiters.clear();
   }
+}
+
+/** What keeps the message of a foreign producer from being told: readers say an error in its place. `null`: nothing. */
+function foreignFault({ owner, body, record }: EventRecord): string | null {
+  if (owner !== null || body.type !== 'message') return null;
+  const classified = classifyText(decodeText(record.value ?? new Uint8Array(0)));
+  return 'fault' in classified ? `no JSON-RPC message: ${classified.fault}` : null;
 }

@@ -19,6 +19,8 @@ export interface ClientMessagesOptions {
   readonly calls: ClientCalls;
   readonly life: SessionLife;
   readonly records: SessionRecords;
+  /** The client said that it is initialized. */
+  onInitialized(session: HostedSession): void;
 }
 
 export class ClientMessages {
@@ -44,6 +46,7 @@ export class ClientMessages {
     const isInitialized = message.method === 'notifications/initialized';
     const isRebuilt = !session.isLoaded && session.record !== null && session.calls.size === 0;
     this.#options.records.note(session, message.method, message.params);
+    if (isInitialized) this.#options.onInitialized(session);
     // A server that is rebuilt hears it when it is rebuilt.
     if (isInitialized && isRebuilt) return;
     if (session.isClogged) drop(this.#parts, 'server-clogged');

@@ -39,7 +39,7 @@ export class DeadLetters {
   put(from: PartitionRef, record: LogRecord, why: string): void {
     const { log, logger, metrics } = this.#context;
     const place = { topic: from.topic, partition: from.partition, offset: record.offset };
-    if (from.topic === 'inbound') metrics.add('throughline_worker_unreadable_total');
+    metrics.add('throughline_worker_unreadable_total', 1, { topic: from.topic });
     logger.warn('record is unreadable; copied to dead-letter', { ...place, why });
     this.#copying++;
     copy(log, from, record, why)

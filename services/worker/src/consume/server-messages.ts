@@ -99,9 +99,13 @@ export class ServerMessages {
     this.tellChanges(session);
   }
 
-  /** A client that may have missed changes is told what to read again, as soon as it listens and its server is there. */
+  /**
+   * A client that may have missed changes is told what to read again, as soon as it listens, its server is there and it
+   * has said that it is initialized: MCP allows nothing but pings and log messages before that.
+   */
   tellChanges(session: HostedSession): void {
     if (!session.mayHaveMissed || !session.standaloneSeen || !session.isLoaded) return;
+    if (session.record?.initialized !== true) return;
     session.mayHaveMissed = false;
     for (const method of listChanges(session.capabilities))
       this.say(session, null, JSON.stringify({ jsonrpc: '2.0', method }));
@@ -257,8 +261,9 @@ function onlyRunning(session: HostedSession): OpenCall | undefined {
   return second === undefined ? first : undefined;
 }
 
+/** A client hears only of changes that the server said it would tell. */
 function listChanges(capabilities: Readonly<Record<string, unknown>>): readonly string[] {
   return ['tools', 'resources', 'prompts']
-    .filter((kind) => kind in capabilities)
+    .filter((kind) => (capabilities[kind] as { readonly listChanged?: unknown } | undefined)?.listChanged === true)
     .map((kind) => `notifications/${kind}/list_changed`);
 }

@@ -48,16 +48,24 @@ export class SessionRecords {
   }
 
   /**
-   * Appends the record again if the topic holds another: an append failed, or a former owner that woke up late wrote
-   * over it, which no claim can fence in a compacted topic.
+   * Appends the record again if the topic holds another: an append failed, a former owner that woke up late wrote over
+   * it, which no claim can fence in a compacted topic, or somebody wrote what cannot be read.
    */
   repair(session: HostedSession): void {
     const { directory, partition } = this.#parts;
-    const held = directory.get(partition, session.key)?.record ?? null;
-    if (session.ended || session.record === null || held === null || isSame(held, session.record)) return;
+    const held = directory.get(partition, session.key);
+    if (session.ended || session.record === null || held === undefined || held.end !== null) return;
+    if (held.record !== null && isSame(held.record, session.record)) return;
+    if (held.record === null) this.#noteUnreadable(session);
     this.#put(session, session.record).catch((error: unknown) => {
       this.#log(session, error);
     });
+  }
+
+  #noteUnreadable(session: HostedSession): void {
+    const { context, partition } = this.#parts;
+    context.metrics.add('throughline_worker_unreadable_total', 1, { topic: 'sessions' });
+    context.logger.warn('session record is unreadable; written anew', { partition, session: session.key });
   }
 
   #put(session: HostedSession, record: SessionRecord): Promise<void> {

@@ -134,7 +134,15 @@ export class Tenure {
       },
     });
     const calls = new ClientCalls(parts, life, this.#dedupe);
-    const client = new ClientMessages({ parts, calls, life, records });
+    const client = new ClientMessages({
+      parts,
+      calls,
+      life,
+      records,
+      onInitialized: (session) => {
+        this.#server.tellChanges(session);
+      },
+    });
     const server = new ServerMessages({
       parts,
       calls,
@@ -352,6 +360,7 @@ export class Tenure {
     if (event.body.type === 'claimed' && event.offset > this.#options.claim)
       this.#lose('another worker claimed the partition');
     else if (event.body.type === 'attached' && event.body.stream === STANDALONE) this.#server.listening(event);
+    this.#noteStray(event);
   }
 
   #lose(reason: string): void {
@@ -378,9 +387,17 @@ export class Tenure {
     );
   }
 
-  #toDeadLetters(record: LogRecord, why: string): void {
+  #toDeadLetters(record: LogRecord, why: string, topic: 'inbound' | 'events' = 'inbound'): void {
     const { deadLetters, partition } = this.#parts;
-    deadLetters.put({ topic: 'inbound', partition }, record, why);
+    deadLetters.put({ topic, partition }, record, why);
+  }
+
+  /** A foreign producer speaks to a session that this partition never had: nobody will ever read it. */
+  #noteStray({ owner, body, key, record }: EventRecord): void {
+    const { sessions, directory, partition } = this.#parts;
+    if (owner !== null || body.type !== 'message') return;
+    if (sessions.get(key) !== undefined || directory.get(partition, key) !== undefined) return;
+    this.#toDeadLetters(record, 'no session of this key in this partition', 'events');
   }
 
   #seeBatch(inbound: InboundRecord, member: BatchPlace, isPast: boolean): BatchState {
