@@ -16,6 +16,7 @@ const COMMANDS = {
   check: ['infra/lanes/check.ts'],
   simulate: ['tests/simulation/simulate.ts'],
   chaos: ['tests/resilience/chaos/chaos.ts'],
+  interop: ['tests/interop/interop.ts'],
   'demo:failover': ['examples/failover/demo.ts'],
   'demo:human': ['examples/human/demo.ts'],
   'demo:rolling-deploy': ['examples/rolling-deploy/demo.ts'],

@@ -39,7 +39,7 @@ describe.runIf(findStaleInstall(ROOT) === null)('infra/run.mjs', { timeout: 60_0
   it('[CLI-INSTALL] a command that does not exist is refused with those that do', async () => {
     const unknown = launch('strat');
     expect(await unknown.ended).toBe(2);
-    expect(unknown.output()).toContain('Known: start, test, deep, check, simulate, chaos, demo:failover');
+    expect(unknown.output()).toContain('Known: start, test, deep, check, simulate, chaos, interop, demo:failover');
   });
 
   it('[CLI-INSTALL] options for a command that has none are refused', async () => {
@@ -48,7 +48,7 @@ describe.runIf(findStaleInstall(ROOT) === null)('infra/run.mjs', { timeout: 60_0
     expect(wrong.output()).toContain('demo:human takes no options: --fast');
   });
 
-  it.each(['test', 'deep', 'bench', 'kafka', 'simulate', 'chaos', 'check', 'demo:human', 'containers'])(
+  it.each(['test', 'deep', 'bench', 'kafka', 'simulate', 'chaos', 'interop', 'check', 'demo:human', 'containers'])(
     '[CLI-OPTIONS] %s says for --help what it does, and does nothing',
     async (command) => {
       const help = launch(command, '--help');

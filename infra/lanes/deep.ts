@@ -2,26 +2,16 @@
  * `npm run test:deep [-- --only <part>,…]`: everything, with DEEP=1; writes docs/reference/deep-results/<date>.md, which
  * is committed. Parts that did not run now stay on the page of the day as they were, each with its commit.
  */
-import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { availableParallelism, totalmem } from 'node:os';
 import path from 'node:path';
 import process from 'node:process';
 import { format } from 'prettier';
+import { describeCommit } from './describe-commit.ts';
 import { mergeParts, readDeepParts, renderDeepResult } from './deep-result.ts';
 import { laneParts } from './parts.ts';
 import { ROOT } from './run-command.ts';
 import { runLane } from './run-lane.ts';
-
-/** The commit that is tested, and whether anything else was changed. */
-function describeCommit(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { cwd: ROOT, encoding: 'utf8' }).trim();
-  try {
-    return git('rev-parse', '--short=10', 'HEAD') + (git('status', '--porcelain') === '' ? '' : ' and changes');
-  } catch {
-    return 'unknown';
-  }
-}
 
 const date = new Date().toISOString().slice(0, 10);
 const commit = describeCommit();

@@ -3,7 +3,7 @@ import { makeFilePlace } from './log-place.ts';
 import type { LogPlace, LogPlaceOptions, MakeLogPlace } from './log-place.ts';
 import { makeScratchFolder } from './scratch-folder.ts';
 import { startThroughline } from './throughline-process.ts';
-import type { ThroughlineProcess } from './throughline-process.ts';
+import type { GatewayPorts, ThroughlineProcess } from './throughline-process.ts';
 
 export interface ClusterOptions extends LogPlaceOptions {
   /** Default: a file of the embedded log. */
@@ -16,6 +16,8 @@ export interface ClusterOptions extends LogPlaceOptions {
   readonly args?: readonly string[];
   readonly gatewayArgs?: readonly string[];
   readonly workerArgs?: readonly string[];
+  /** One pair a gateway, kept by whatever runs in its place. Default: free ones. */
+  readonly gatewayPorts?: readonly GatewayPorts[];
   /** Called with the working directory before anything starts. */
   prepare?(folder: string): void;
 }
@@ -49,7 +51,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const start = async (role: 'gateway' | 'worker', place: number): Promise<ThroughlineProcess> => {
     const own = role === 'gateway' ? options.gatewayArgs : options.workerArgs;
     const args = [...log.args(role, place), ...(options.args ?? []), ...(own ?? [])];
-    const started = await startThroughline(role, { args, folder: folder.path });
+    const ports = role === 'gateway' ? options.gatewayPorts?.[place] : undefined;
+    const started = await startThroughline(role, { args, folder: folder.path, ...(ports && { ports }) });
     all.push(started);
     (role === 'gateway' ? gateways : workers)[place] = started;
     return started;

@@ -15,5 +15,11 @@ export type { SseItem } from './sse-parser.ts';
 export { BrokenStream, checkStream } from './stream-check.ts';
 export type { StreamFault, StreamMessage } from './stream-check.ts';
 export { startThroughline, throughlineCommand } from './throughline-process.ts';
-export type { Exit, ThroughlineOptions, ThroughlineProcess, ThroughlineRole } from './throughline-process.ts';
+export type {
+  Exit,
+  GatewayPorts,
+  ThroughlineOptions,
+  ThroughlineProcess,
+  ThroughlineRole,
+} from './throughline-process.ts';
 export { waitUntil, within } from './wait-until.ts';

@@ -50,8 +50,15 @@ export interface ThroughlineProcess extends AsyncDisposable {
   stop(): Promise<Exit>;
 }
 
+export interface GatewayPorts {
+  readonly mcp: number;
+  readonly admin: number;
+}
+
 export interface ThroughlineOptions {
   readonly args?: readonly string[];
+  /** Of 127.0.0.1. Default: free ones. Not of a worker. */
+  readonly ports?: GatewayPorts;
   /** Working directory: where the log and the configuration are found by default. */
   readonly folder: string;
   readonly env?: Readonly<Record<string, string>>;
@@ -62,13 +69,14 @@ process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** Starts a role on free ports of 127.0.0.1. Rejects with what it wrote if it ends before it is ready. */
+/** Starts a role on ports of 127.0.0.1. Rejects with what it wrote if it ends before it is ready. */
 export async function startThroughline(
   role: ThroughlineRole,
-  { args = [], folder, env = {} }: ThroughlineOptions,
+  { args = [], ports = { mcp: 0, admin: 0 }, folder, env = {} }: ThroughlineOptions,
 ): Promise<ThroughlineProcess> {
   const startedAt = performance.now();
-  const addresses = role === 'worker' ? [] : ['--listen', '127.0.0.1:0', '--admin', '127.0.0.1:0'];
+  const addresses =
+    role === 'worker' ? [] : ['--listen', `127.0.0.1:${ports.mcp}`, '--admin', `127.0.0.1:${ports.admin}`];
   const { command, args: words } = throughlineCommand(role, ...addresses, '--json-logs', ...args);
   const child = spawn(command, words, {
     cwd: folder,
