@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { answerHandshake, sendJson, serveScripted } from '../../services/worker/src/host/testing/scripted-server.ts';
 import type { ScriptedServer } from '../../services/worker/src/host/testing/scripted-server.ts';
 import { KEEPING_STDIO, WHOAMI_SERVER } from './fixtures/paths.ts';
+import { startBridge } from './bridge-process.ts';
 import { logIn } from './oauth-login.ts';
 import { CLIENT_LINES, connectOfficial } from './official-client.ts';
 import { createRecordingFetch } from './recording-fetch.ts';
@@ -67,6 +68,30 @@ afterAll(async () => {
 function bearer(token: string): { readonly headers: Readonly<Record<string, string>> } {
   return { headers: { Authorization: `Bearer ${token}` } };
 }
+
+it('[E2E-AUTH] [CONNECT-LOGIN] a client behind `throughline connect` is let in once a person has logged in, and goes on over a lost connection', async () => {
+  showLogsOnFailure(served);
+  const bridge = startBridge(url, ['--state-folder', path.join(folder.path, 'state')], { cwd: folder.path });
+  const begun = bridge.initialize();
+  const page = await waitUntil(
+    'the address',
+    () => /^http:\/\/127\.0\.0\.1:\d+\/auth\?\S+$/m.exec(bridge.stderr())?.[0],
+    60_000,
+  );
+  expect((await fetch(await provider.authorize(page, 'alice'))).status).toBe(200);
+  expect((await begun).result).toBeDefined();
+  const steps = (): unknown[] =>
+    bridge.messages
+      .filter(({ method }) => method === 'notifications/progress')
+      .map(({ params }) => params?.['progress']);
+  bridge.call(1, 'countdown', { from: 20, intervalMs: 50 });
+  await waitUntil('the first steps', () => steps().length > 3, 60_000);
+  link.reset();
+  expect((await bridge.answer(1)).result).toMatchObject({ content: [{ text: 'done 20' }] });
+  expect(steps()).toEqual(Array.from({ length: 20 }, (_, step) => step + 1));
+  bridge.kill();
+  await bridge.ended();
+}, 120_000);
 
 describe.each(CLIENT_LINES)('the official client %s', (line) => {
   it('[E2E-AUTH] finds the provider, registers, logs in, calls, loses its connection, and resumes with a renewed token', async () => {
