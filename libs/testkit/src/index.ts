@@ -21,3 +21,5 @@ export { startFaultLink } from './fault-link.ts';
 export type { CutDirection, FaultLink, FaultLinkOptions, TcpTarget } from './fault-link.ts';
 export { createVirtualTime } from './virtual-clock.ts';
 export type { VirtualTime, VirtualTimeOptions } from './virtual-clock.ts';
+export { makeSelfSigned } from './self-signed.ts';
+export type { SelfSigned } from './self-signed.ts';

@@ -71,7 +71,7 @@ export function chooseOne<N extends OptionName>(names: readonly N[], layer: Laye
   return given;
 }
 
-function pushProblems(name: OptionName, problems: readonly string[], layer: Layer, faults: Fault[]): void {
+export function pushProblems(name: OptionName, problems: readonly string[], layer: Layer, faults: Fault[]): void {
   const raw = layer.get(name);
   const where = raw === undefined ? `--${name}` : describeValue(raw, optionRow(name).isSecret === true);
   for (const problem of problems) faults.push({ where, problem: `${problem}.` });

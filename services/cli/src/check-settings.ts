@@ -1,5 +1,4 @@
 /** What single values cannot say: rules over several options, and who can reach the endpoint. */
-import path from 'node:path';
 import type { Fault } from './faults.ts';
 import { formatAddress, formatDuration } from './format-value.ts';
 import type { Layer } from './layers.ts';
@@ -120,22 +119,6 @@ export function checkExposure(
     problem: `${address} can be reached from other machines, but nobody is asked for a token; set --auth-issuer or --auth-tokens-file, listen on 127.0.0.1, or say --allow-anonymous.`,
   });
   return [];
-}
-
-/** Relative paths of flags are relative to `cwd`. */
-export function checkTls(
-  options: ResolvedOptions,
-  cwd: string,
-  faults: Fault[],
-): { readonly tls?: { readonly certFile: string; readonly keyFile: string } } {
-  const { 'tls-cert': cert, 'tls-key': key } = options;
-  if (cert !== undefined && key !== undefined)
-    return { tls: { certFile: path.resolve(cwd, cert), keyFile: path.resolve(cwd, key) } };
-  if (cert !== undefined || key !== undefined) {
-    const [has, lacks] = cert === undefined ? ['--tls-key', '--tls-cert'] : ['--tls-cert', '--tls-key'];
-    faults.push({ where: has, problem: `needs ${lacks}: TLS takes a certificate and its key.` });
-  }
-  return {};
 }
 
 /** Tokens are issued for the URL that clients know, and what a request says of that is anybody's word. */

@@ -1,4 +1,5 @@
 /** What is wrong with the command line and the configuration, all of it at once. */
+import { redactCredentials } from './redact-credentials.ts';
 
 export interface Fault {
   /** Where it was written: `--listen`, `THROUGHLINE_LISTEN`, `throughline.yaml: limits.drain`. */
@@ -7,12 +8,17 @@ export interface Fault {
   readonly problem: string;
 }
 
+/** As it is shown. Whoever writes a password into a URL in the wrong place is told so, not everybody who reads the log. */
+export function faultText({ where, problem }: Fault): string {
+  return `${redactCredentials(where)}: ${redactCredentials(problem)}`;
+}
+
 /** The command line or the configuration cannot be used. Thrown with every fault that was found. */
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
   readonly faults: readonly Fault[];
   constructor(faults: readonly Fault[]) {
-    super(faults.map(({ where, problem }) => `${where}: ${problem}`).join('\n'));
+    super(faults.map(faultText).join('\n'));
     this.faults = faults;
   }
 }

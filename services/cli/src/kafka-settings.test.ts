@@ -87,6 +87,10 @@ describe('the settings of Kafka', () => {
     ['--prefix a/b', ['letters, digits, dots']],
     [`--prefix ${'a'.repeat(201)}`, ['up to 200 letters']],
     ['--lease 10ms', ['must be at least 500ms']],
+    [
+      '--kafka-sasl oauthbearer --kafka-username c --kafka-password-file pw --kafka-oauth-url https://me:x@id/token',
+      ['--kafka-oauth-url "https://<redacted>@id/token": must hold no user or password'],
+    ],
     ['--kafka-password x', ['cannot be given on the command line']],
   ])('[CLI-KAFKA] %s is refused with its fix', (options, expected) => {
     const found = faults(`${WORKER} ${options}`);

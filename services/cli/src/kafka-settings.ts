@@ -129,7 +129,10 @@ function resolveTokenSource(
     needs('kafka-token-file', ' or --kafka-oauth-url');
     return null;
   }
-  if (!/^https?:$/.test(URL.parse(url)?.protocol ?? '')) problemAt('kafka-oauth-url', 'is no http or https URL.');
+  const { protocol, username, password } = URL.parse(url) ?? { protocol: '', username: '', password: '' };
+  if (!/^https?:$/.test(protocol)) problemAt('kafka-oauth-url', 'is no http or https URL.');
+  else if (username !== '' || password !== '')
+    problemAt('kafka-oauth-url', 'must hold no user or password; set --kafka-username and --kafka-password-file.');
   if (given.username === undefined) needs('kafka-username', ', the client id');
   if (given.passwordFrom === undefined)
     needs('kafka-password-file', ' or THROUGHLINE_KAFKA_PASSWORD, the client secret');

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GatewayConfigSchema } from '@throughline/gateway/config';
 import { ServerSchema, WorkerConfigSchema } from '@throughline/worker/config';
+import { makeSelfSigned } from '@throughline/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { OPTION_NAMES, optionRow } from './option-table.ts';
 import { parseValue } from './parse-value.ts';
@@ -155,6 +156,7 @@ describe('faults', () => {
   it('[CLI-FAULTS] a number outside its range names the range in the unit of the option', () => {
     expect(faults('serve --max-body 10')).toEqual(['--max-body "10": must be at least 1KiB.']);
     expect(faults('serve --keep-alive 1ms')).toEqual(['--keep-alive "1ms": must be at least 100ms.']);
+    expect(faults('serve --keep-alive 40d')).toEqual(['--keep-alive "40d": must be at most 1d.']);
     expect(faults('serve --append-timeout 1ms')).toEqual(['--append-timeout "1ms": must be at least 100ms.']);
     expect(faults('serve --partitions 0')).toEqual(['--partitions "0": must be from 1 to 256.']);
     expect(faults('serve --max-size 1MiB')).toEqual([expect.stringContaining('at least 16MiB')]);
@@ -327,23 +329,79 @@ describe('access', () => {
   it('[CLI-PUBLIC-URL] with an issuer it is named, or that of a loopback address', () => {
     expect(load(`serve ${ISSUER}`).gateway.publicUrl).toBe('http://127.0.0.1:8080');
     expect(load('serve').gateway.publicUrl).toBeNull();
-    expect(load(`serve ${ISSUER} --tls-cert a --tls-key b`).gateway.publicUrl).toBe('https://127.0.0.1:8080');
     for (const address of ['0.0.0.0:80', '127.0.0.1:0'])
       expect(faults(`serve ${ISSUER} --listen ${address}`)).toEqual([expect.stringMatching(/^--public-url: /)]);
     const named = load(`gateway ${ISSUER} --listen 0.0.0.0:80 --public-url https://mcp.example`);
     expect([named.gateway.publicUrl, named.warnings]).toEqual(['https://mcp.example', []]);
-    for (const url of ['mcp.example', 'https://mcp.example?x=1', 'https://u:p@mcp.example'])
+    expect(load(`serve ${ISSUER} --public-url https://mcp.example/a/mcp-x`).gateway.publicUrl).toMatch(/mcp-x$/);
+    for (const url of ['mcp.example', 'https://mcp.example?x=1', 'https://u:p@mcp.example', 'https://mcp.example/mcp/'])
       expect(faults(`serve ${ISSUER} --public-url ${url}`), url).toEqual([expect.stringMatching(/^--public-url /)]);
   });
 
   it('[CLI-TLS] takes a certificate and a key, from where they were written', () => {
-    expect(load('serve --tls-cert a.pem --tls-key b.pem').gateway.tls).toEqual({
-      certFile: path.join(cwd, 'a.pem'),
-      keyFile: path.join(cwd, 'b.pem'),
+    const own = makeSelfSigned(cwd, 'own');
+    expect(load('serve --tls-cert own.pem --tls-key own.key').gateway.tls).toEqual({
+      certFile: own.certFile,
+      keyFile: own.keyFile,
     });
+    expect(load(`gateway ${ISSUER} --tls-cert own.pem --tls-key own.key`).gateway.publicUrl).toBe(
+      'https://127.0.0.1:8080',
+    );
     expect(load('serve').gateway.tls).toBeNull();
     expect(faults('serve --tls-cert a.pem')).toEqual([expect.stringMatching(/^--tls-cert: .*--tls-key/)]);
     expect(faults('serve --tls-key a.pem')).toEqual([expect.stringMatching(/^--tls-key: .*--tls-cert/)]);
+  });
+
+  it('[CLI-TLS] [CLI-FAULTS] files that are missing, swapped, of different pairs or encrypted are faults of the option that names them', () => {
+    makeSelfSigned(cwd, 'own');
+    makeSelfSigned(cwd, 'other');
+    const { privateKey } = generateKeyPairSync('ec', {
+      namedCurve: 'P-256',
+      privateKeyEncoding: { type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'hush' },
+      publicKeyEncoding: { type: 'spki', format: 'pem' },
+    });
+    write('encrypted.key', privateKey);
+    const said = (cert: string, key: string): string[] => faults(`gateway --tls-cert ${cert} --tls-key ${key}`);
+    expect(said('no.pem', 'own.key')).toEqual(['--tls-cert "no.pem": there is no such file.']);
+    expect(said('own.pem', '.')).toEqual(['--tls-key ".": this is a folder, not a file.']);
+    expect(said('own.key', 'own.pem')).toEqual([
+      '--tls-cert "own.key": holds a key, and no certificate in PEM.',
+      '--tls-key "own.pem": holds a certificate, and no private key in PEM.',
+    ]);
+    expect(said('own.pem', 'other.key')).toEqual([
+      '--tls-key "other.key": is not the key of the certificate of --tls-cert.',
+    ]);
+    expect(said('own.pem', 'encrypted.key')).toEqual([
+      '--tls-key "encrypted.key": is encrypted; write the key without a passphrase.',
+    ]);
+    // The file that gateways and workers share may name what only gateways have.
+    expect(faults('worker', { THROUGHLINE_TLS_CERT: 'no.pem', THROUGHLINE_TLS_KEY: 'no.key' })).toEqual([]);
+  }, 30_000);
+
+  it('[CLI-ISSUERS] [CLI-REDACT] a password in the URL of an issuer or its keys is refused, and not in what is printed', () => {
+    for (const [line, option] of [
+      ['--auth-issuer https://me:hush@id.example --auth-jwks-url https://id.example/jwks', '--auth-issuer'],
+      ['--auth-issuer https://id.example --auth-jwks-url https://me:hush@id.example/jwks', '--auth-jwks-url'],
+    ] as const)
+      expect(faults(`serve ${line}`)).toEqual([`${option}: must hold no user or password.`]);
+  });
+
+  it('[CLI-FAULTS] hosts and origins that could never match are refused', () => {
+    const good = '--allowed-hosts mcp.example,10.0.0.1,[2001:db8::1]';
+    expect(faults(`serve ${good} --allowed-origins https://a.example:8443,vscode-webview://x1,null`)).toEqual([]);
+    for (const host of ['https://mcp.example', 'mcp.example:443', 'mcp.example/mcp', '*', '*.example'])
+      expect(faults(`serve --allowed-hosts ${host}`), host).toEqual([expect.stringMatching(/^--allowed-hosts /)]);
+    for (const origin of ['a.example', 'https://a.example/', 'https://a.example:443', 'https://A.example', '*'])
+      expect(faults(`serve --allowed-origins ${origin}`), origin).toEqual([
+        expect.stringMatching(/^--allowed-origins /),
+      ]);
+  });
+
+  it('[CLI-FAULTS] an upstream that is no http URL is told what to write', () => {
+    for (const url of ['ftp://a.example/mcp', 'a.example'])
+      expect(faults(`serve --upstream ${url}`), url).toEqual([
+        '--upstream: must be an http or https URL, such as https://mcp.example.com/mcp.',
+      ]);
   });
 
   it('[CLI-SECRET] secrets come from the environment or a file; the first signs', () => {

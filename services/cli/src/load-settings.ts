@@ -6,7 +6,8 @@ import { WorkerConfigSchema } from '@throughline/worker/config';
 import type { z } from 'zod';
 import { readSecrets, readTokens } from './access-files.ts';
 import { readTextFile } from './read-text-file.ts';
-import { checkExposure, checkPublicUrl, checkSecrets, checkTls, checkTogether } from './check-settings.ts';
+import { checkExposure, checkPublicUrl, checkSecrets, checkTogether } from './check-settings.ts';
+import { checkTls } from './check-tls.ts';
 import { ConfigError } from './faults.ts';
 import type { Fault } from './faults.ts';
 import { errorCode, fileProblem } from './file-problem.ts';
@@ -73,7 +74,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
       servers: namesOf(servers.servers),
       tokens,
       issuers,
-      ...checkTls(options, cwd, faults),
+      ...checkTls(role, layer, options, cwd, faults),
     },
     layer,
     faults,

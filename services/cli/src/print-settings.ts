@@ -3,6 +3,7 @@ import { Document, isScalar } from 'yaml';
 import type { ServerConfig } from '@throughline/worker/config';
 import { OPTION_NAMES, optionRow } from './option-table.ts';
 import type { OptionKind } from './option-table.ts';
+import { redactUserInfo } from './redact-credentials.ts';
 import type { Settings } from './settings.ts';
 
 const REDACTED = '<redacted>';
@@ -31,7 +32,8 @@ export function printSettings(settings: Settings): string {
 function plainValue(kind: OptionKind, text: string): unknown {
   if (kind === 'count') return Number(text);
   if (kind === 'switch') return text === 'true' || text === '1';
-  return kind === 'list' ? text.split(',').map((item) => item.trim()) : text;
+  const shown = redactUserInfo(text);
+  return kind === 'list' ? shown.split(',').map((item) => item.trim()) : shown;
 }
 
 /** Environment, headers and user information of a URL carry credentials. */

@@ -10,6 +10,27 @@ const AddressSchema = z.strictObject({
   port: z.int().min(0).max(65535),
 });
 
+/** As `Host` has it. What can never match would lock out whom it is meant to let in. */
+const HostNameSchema = z
+  .string()
+  .regex(
+    /^(?:\[[0-9a-f:.]+\]|[^\s:/?#@*[\]]+)$/i,
+    'must be host names without scheme, port or path, for example mcp.example.com',
+  );
+
+/** As browsers send it: for http and https in the form that URL gives it, other schemes by their letters. */
+const OriginSchema = z
+  .string()
+  .refine(
+    (text) =>
+      text === 'null' ||
+      (/^https?:/i.test(text) ? URL.parse(text)?.origin === text : /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@*]+$/.test(text)),
+    { error: 'must be origins as browsers send them, scheme and host alone, for example https://app.example.com' },
+  );
+
+/** Far above what any proxy lets be silent. */
+const MAX_KEEP_ALIVE_MS = 86_400_000;
+
 export const GatewayConfigSchema = z.strictObject({
   listen: AddressSchema.default({ host: '127.0.0.1', port: 8080 }).describe(
     'Address of the MCP endpoint. Port 0: any free one.',
@@ -56,11 +77,11 @@ export const GatewayConfigSchema = z.strictObject({
     .default(null)
     .describe('URL under which clients reach this gateway, without /mcp: what tokens and metadata name.'),
   allowedHosts: z
-    .array(z.string())
+    .array(HostNameSchema)
     .nullable()
     .default(null)
     .describe('Host names accepted in Host; null: loopback names if listening on loopback, else any.'),
-  allowedOrigins: z.array(z.string()).default([]).describe('Origins accepted besides loopback ones.'),
+  allowedOrigins: z.array(OriginSchema).default([]).describe('Origins accepted besides loopback ones.'),
   maxBodyBytes: z
     .int()
     .min(1024)
@@ -80,6 +101,7 @@ export const GatewayConfigSchema = z.strictObject({
   keepAliveMs: z
     .int()
     .min(100)
+    .max(MAX_KEEP_ALIVE_MS)
     .default(15_000)
     .describe('Milliseconds of silence after which a comment is sent on a stream.'),
   retryMs: z

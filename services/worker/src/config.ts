@@ -10,7 +10,7 @@ export const ServerSchema = z
       .describe('Path or package of an ES module whose default export is (ctx) => McpServer.'),
     stdio: z.string().min(1).optional().describe('Command line of a stdio MCP server; one process a session.'),
     upstream: z
-      .url({ protocol: /^https?$/ })
+      .url({ protocol: /^https?$/, error: 'must be an http or https URL, such as https://mcp.example.com/mcp' })
       .optional()
       .describe('URL of an existing Streamable HTTP MCP server.'),
     env: z.record(z.string(), z.string()).optional().describe('Extra environment of a stdio server.'),

@@ -1,7 +1,6 @@
 /** A command line and an environment as settings, or the faults of them. */
 import { COMMANDS } from '../command-table.ts';
-import { ConfigError } from '../faults.ts';
-import type { Fault } from '../faults.ts';
+import { ConfigError, faultText } from '../faults.ts';
 import { loadSettings } from '../load-settings.ts';
 import { parseArguments } from '../parse-arguments.ts';
 import type { Environment } from '../read-environment.ts';
@@ -13,7 +12,6 @@ export const DEMO_MODULE = '/demo.js';
 type Line = string | readonly string[];
 
 const wordsOf = (line: Line): readonly string[] => (typeof line === 'string' ? line.split(' ') : line);
-const textOf = ({ where, problem }: Fault): string => `${where}: ${problem}`;
 
 /** As its command reads them; without one that reads any, as `serve`. Throws {@link ConfigError}. */
 export function loadLine(line: Line, environment: Environment, cwd: string): Settings {
@@ -22,12 +20,12 @@ export function loadLine(line: Line, environment: Environment, cwd: string): Set
   return loadSettings({ arguments: given, environment, cwd, demoModule: DEMO_MODULE }, user ?? 'serve');
 }
 
-/** Each as `<where>: <problem>`. */
+/** Each as it is shown: `<where>: <problem>`. */
 export function faultsOfLine(line: Line, environment: Environment, cwd: string): string[] {
   try {
     loadLine(line, environment, cwd);
   } catch (error) {
-    if (error instanceof ConfigError) return error.faults.map(textOf);
+    if (error instanceof ConfigError) return error.faults.map(faultText);
     throw error;
   }
   return [];
@@ -35,5 +33,5 @@ export function faultsOfLine(line: Line, environment: Environment, cwd: string):
 
 /** Those of the line alone, whatever values its options have. */
 export function faultsOfArguments(line: Line): string[] {
-  return parseArguments(wordsOf(line)).faults.map(textOf);
+  return parseArguments(wordsOf(line)).faults.map(faultText);
 }

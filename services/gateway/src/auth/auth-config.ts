@@ -24,6 +24,14 @@ function isSafeUrl(text: string): boolean {
   return url?.protocol === 'https:' || (url?.protocol === 'http:' && LOOPBACK_HOSTS.includes(url.hostname));
 }
 
+/** The issuer stands in documents that everybody reads, and keys are not fetched with a password. */
+function holdsNoPassword(text: string): boolean {
+  const url = URL.parse(text);
+  return url === null || (url.username === '' && url.password === '');
+}
+
+const NO_PASSWORD = { error: 'must hold no user or password' };
+
 const PublicKeySchema = z
   .looseObject({
     kty: z.enum(['RSA', 'EC', 'OKP'], { error: 'must be RSA, EC or OKP: only public keys verify tokens here' }),
@@ -38,10 +46,12 @@ export const IssuerSchema = z
       .refine((text) => ['https:', 'http:'].includes(URL.parse(text)?.protocol ?? ''), {
         error: 'must be the URL that stands as `iss` in its tokens',
       })
+      .refine(holdsNoPassword, NO_PASSWORD)
       .describe('URL of the authorization server, as it stands in `iss`, letter by letter.'),
     jwksUrl: z
       .string()
       .refine(isSafeUrl, { error: 'must be an https URL; http only on this machine' })
+      .refine(holdsNoPassword, NO_PASSWORD)
       .optional()
       .describe('Where its keys are.'),
     keys: z.array(PublicKeySchema).min(1).optional().describe('Its public keys as JWKs, instead of a URL.'),
@@ -69,14 +79,20 @@ export const ScopeSchema = z
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be a scope: no blanks, quotes or backslashes');
 
 /** The origin that clients see, and a path behind it if a proxy serves this gateway under one. */
-export const PublicUrlSchema = z.string().refine(
-  (text) => {
-    const url = URL.parse(text);
-    return (
-      url !== null &&
-      ['https:', 'http:'].includes(url.protocol) &&
-      [url.username, url.password, url.search, url.hash].every((part) => part === '')
-    );
-  },
-  { error: 'must be an http or https URL without a query, such as https://mcp.example.com' },
-);
+export const PublicUrlSchema = z
+  .string()
+  .refine(
+    (text) => {
+      const url = URL.parse(text);
+      return (
+        url !== null &&
+        ['https:', 'http:'].includes(url.protocol) &&
+        [url.username, url.password, url.search, url.hash].every((part) => part === '')
+      );
+    },
+    { error: 'must be an http or https URL without a user, a password or a query, such as https://mcp.example.com' },
+  )
+  // Tokens would be for <url>/mcp/mcp, which is no address that a client is given.
+  .refine((text) => !/\/mcp\/?$/.test(URL.parse(text)?.pathname ?? ''), {
+    error: 'must end before /mcp, which clients put behind it; leave /mcp out',
+  });

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { systemClock } from '@throughline/log';
 import { silentLogger } from '@throughline/telemetry';
+import { makeSelfSigned } from '@throughline/testkit';
+import type { SelfSigned } from '@throughline/testkit';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { until } from '../testing/http-rig.ts';
-import { makeSelfSigned } from '../testing/self-signed.ts';
-import type { SelfSigned } from '../testing/self-signed.ts';
 import { listen } from './listen.ts';
 import type { Listening } from './listen.ts';
 
