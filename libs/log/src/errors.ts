@@ -54,6 +54,16 @@ export function errorText(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** The innermost words of a failed fetch, which alone says "fetch failed" and not why. */
+export function failureText(error: unknown): string {
+  let inner = error;
+  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
+  if (!(inner instanceof Error)) return String(inner);
+  const code = (inner as NodeJS.ErrnoException).code;
+  if (inner.message !== '') return inner.message;
+  return code ?? inner.name;
+}
+
 /** The same with its stack, for what is a fault of this program. */
 export function errorStack(error: unknown): string {
   return error instanceof Error ? (error.stack ?? error.message) : String(error);

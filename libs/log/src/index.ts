@@ -2,7 +2,7 @@ export { answerWithin, LOG_ANSWER_MS } from './answer-within.ts';
 export { abortable, deadline, sleep } from './clock.ts';
 export type { Clock, Random } from './clock.ts';
 export { anchorOf } from './continuity.ts';
-export { errorStack, errorText, hasLogCode, LogError } from './errors.ts';
+export { errorStack, errorText, failureText, hasLogCode, LogError } from './errors.ts';
 export type { LogErrorCode, LogErrorDetails } from './errors.ts';
 export { DEAD_LETTER, META, WORKER_GROUP } from './port.ts';
 export type {

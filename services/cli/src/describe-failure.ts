@@ -1,5 +1,5 @@
 /** What went wrong outside the configuration, in one paragraph that names the way out. */
-import { LogError } from '@throughline/log';
+import { failureText, LogError } from '@throughline/log';
 import { HostError } from '@throughline/worker/host';
 import type { CommandName } from './command-table.ts';
 import { StartError } from './faults.ts';
@@ -52,5 +52,5 @@ function describeLogFailure(error: LogError, advise: Advise): string {
 }
 
 function causeOf(error: Error): string {
-  return error.cause instanceof Error ? ` (${error.cause.message})` : '';
+  return error.cause instanceof Error ? ` (${failureText(error.cause)})` : '';
 }

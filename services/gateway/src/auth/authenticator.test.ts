@@ -23,7 +23,10 @@ beforeEach(() => {
   asked = 0;
 });
 
-function create(config: Partial<GatewayConfig>): Authenticator {
+function create(
+  config: Partial<GatewayConfig>,
+  deps: Partial<ConstructorParameters<typeof Authenticator>[1]> = {},
+): Authenticator {
   const full = GatewayConfigSchema.parse({
     servers: ['files', 'shop'],
     secrets: [new Uint8Array(32)],
@@ -38,6 +41,7 @@ function create(config: Partial<GatewayConfig>): Authenticator {
       asked++;
       return Promise.resolve(served);
     },
+    ...deps,
   });
 }
 
@@ -100,6 +104,20 @@ describe('whom a request speaks for', () => {
     expect(await ask(authenticator, await first.sign({ iss: other, aud: 'api' }))).toBe('unknown-key');
     expect(await ask(authenticator, 'staging')).toBe('at once: ci');
     expect(await ask(authenticator, 'stagin')).toBe('malformed');
+  });
+
+  it('[AUTH-KEYS-DOWN] the warning says why, not just that a fetch failed', async () => {
+    const warnings: unknown[] = [];
+    const cause = new Error('connect ECONNREFUSED 127.0.0.1:1');
+    const authenticator = create(
+      { issuers: REMOTE },
+      {
+        logger: { ...silentLogger, warn: (...given) => warnings.push(given) },
+        fetchKeys: () => Promise.reject(new TypeError('fetch failed', { cause })),
+      },
+    );
+    expect(await ask(authenticator, await first.sign())).toBe('keys-unavailable');
+    expect(JSON.stringify(warnings)).toContain('connect ECONNREFUSED 127.0.0.1:1');
   });
 
   it('[GW-AUTH] with neither tokens nor issuers everyone is the same principal', () => {

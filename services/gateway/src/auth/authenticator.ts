@@ -1,5 +1,5 @@
 /** From an Authorization header to the caller: known tokens, and the JWTs of the issuers. SPEC: AUTH-*, GW-AUTH. */
-import { errorText } from '@throughline/log';
+import { failureText } from '@throughline/log';
 import type { Clock } from '@throughline/log';
 import { sha256 } from '@throughline/protocol';
 import type { Logger, Metrics } from '@throughline/telemetry';
@@ -144,7 +144,7 @@ export class Authenticator {
         metrics.add('throughline_gateway_key_fetch_errors_total');
         logger.warn('the keys of an issuer could not be had; those that are known go on for a day', {
           issuer,
-          error: errorText(error),
+          error: failureText(error),
         });
       },
     });

@@ -2,7 +2,7 @@
  * One request to an upstream, from its POST to its response, over as many connections as that takes. Whatever happens,
  * the request gets exactly one response, unless it was cancelled or the session ended. SPEC: HOST-UPSTREAM-ANSWER.
  */
-import { sleep } from '@throughline/log';
+import { failureText, sleep } from '@throughline/log';
 import { errorResponse, wireError } from '@throughline/protocol';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@throughline/protocol';
 import { parseMessages } from './message-facts.ts';
@@ -17,7 +17,7 @@ import {
   openStream,
 } from './upstream-context.ts';
 import type { UpstreamContext } from './upstream-context.ts';
-import { discard, failureText, mayHaveArrived, mediaType, readText, statusText } from './upstream-http.ts';
+import { discard, mayHaveArrived, mediaType, readText, statusText } from './upstream-http.ts';
 
 export interface UpstreamCall {
   readonly id: JsonRpcId;

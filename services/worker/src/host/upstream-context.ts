@@ -1,12 +1,12 @@
 /** What the parts of one upstream session share. */
-import { deadline } from '@throughline/log';
+import { deadline, failureText } from '@throughline/log';
 import type { JsonRpcMessage } from '@throughline/protocol';
 import type { HostCallbacks } from './host.ts';
 import type { HostDeps } from './host-deps.ts';
 import type { ReconnectPolicy } from './reconnect-delay.ts';
 import { reconnectDelay } from './reconnect-delay.ts';
 import type { SseCursor } from './sse-reader.ts';
-import { discard, failureText, mediaType, statusText } from './upstream-http.ts';
+import { discard, mediaType, statusText } from './upstream-http.ts';
 import type { UpstreamHttp, UpstreamState } from './upstream-http.ts';
 
 export interface UpstreamLimits {

@@ -119,16 +119,6 @@ export function mayHaveArrived(error: unknown): boolean {
   return !(inner instanceof Error && NOT_SENT.has((inner as NodeJS.ErrnoException).code));
 }
 
-/** The innermost words of a failed fetch: "fetch failed" alone says nothing. */
-export function failureText(error: unknown): string {
-  let inner = error;
-  while (inner instanceof Error && inner.cause instanceof Error) inner = inner.cause;
-  if (!(inner instanceof Error)) return String(inner);
-  const code = (inner as NodeJS.ErrnoException).code;
-  if (inner.message !== '') return inner.message;
-  return code ?? inner.name;
-}
-
 /** What a status says to the person who configured the upstream. */
 export function statusText(response: Response): string {
   const { status } = response;

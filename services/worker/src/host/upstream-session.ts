@@ -1,5 +1,5 @@
 /** One session on one upstream Streamable HTTP session. Messages keep their order where the upstream can see it. */
-import { deadline, sleep, settlesWithin } from '@throughline/log';
+import { deadline, failureText, sleep, settlesWithin } from '@throughline/log';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest } from '@throughline/protocol';
 import { HostError } from './host.ts';
 import type { HostCallbacks, HostSession } from './host.ts';
@@ -9,7 +9,7 @@ import { startCall } from './upstream-call.ts';
 import type { UpstreamCall } from './upstream-call.ts';
 import { AnswerTimeout, fetchHeaders, isSessionLost, LOST_REASON } from './upstream-context.ts';
 import type { UpstreamContext, UpstreamLimits } from './upstream-context.ts';
-import { createUpstreamHttp, discard, failureText, statusText } from './upstream-http.ts';
+import { createUpstreamHttp, discard, statusText } from './upstream-http.ts';
 import type { UpstreamState, UpstreamTarget } from './upstream-http.ts';
 import { followStandalone } from './upstream-standalone.ts';
 

@@ -52,6 +52,15 @@ describe('what a server names', () => {
     await expect(make(here)(here)).rejects.toThrow('more than 1 MiB');
   });
 
+  it('[CONNECT-LOGIN-FAILS] who is out of reach is told with what the system says of it', async () => {
+    const gone = createServer();
+    await new Promise<void>((resolve) => gone.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(gone.address() as AddressInfo).port}/`;
+    await new Promise((resolve) => gone.close(resolve));
+    const ask = makeCarefulFetch({ serverUrl: new URL(here), allowHttp: false, signal: new AbortController().signal });
+    await expect(ask(url)).rejects.toThrow(/out of reach: .*ECONNREFUSED/);
+  });
+
   it('[CONNECT-LOGIN-FAILS] trouble that passes is told apart: no answer, too many requests, a failure of the server', async () => {
     const stop = new AbortController();
     const careful = makeCarefulFetch({ serverUrl: new URL(here), allowHttp: false, signal: stop.signal });

@@ -2,7 +2,7 @@
  * `fetch` for what a server names: bounded in time and size, and only over TLS. The MCP server chooses these URLs, so one
  * that is elsewhere must not make this machine look at itself. SPEC: CONNECT-LOGIN-SAFE.
  */
-import { errorText } from '@throughline/log';
+import { failureText } from '@throughline/log';
 import { isLoopback } from '../is-loopback.ts';
 
 /** The SDK passes on errors of this kind alone. */
@@ -39,7 +39,7 @@ export function makeCarefulFetch(options: CarefulOptions): CarefulFetch {
       answer = await keep(await fetch(target, { ...init, signal }));
     } catch (cause) {
       if (cause instanceof UnsafeUrlError) throw cause;
-      throw new OutOfReachError(`${target.origin} is out of reach: ${errorText(cause)}`, { cause });
+      throw new OutOfReachError(`${target.origin} is out of reach: ${failureText(cause)}`, { cause });
     }
     if (answer.status === 429 || answer.status >= 500)
       throw new OutOfReachError(`${target.origin} answered ${answer.status}`);

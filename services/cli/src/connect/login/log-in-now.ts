@@ -1,5 +1,5 @@
 /** `--login now`: a login that later starts use. SPEC: CONNECT-LOGIN-NOW. */
-import { errorText } from '@throughline/log';
+import { failureText } from '@throughline/log';
 import { openLoginOf } from '../choose-credentials.ts';
 import type { ConnectTools } from '../choose-credentials.ts';
 import { LoginError } from './login-error.ts';
@@ -23,7 +23,7 @@ export async function logInNow(tools: ConnectTools): Promise<'done' | 'wrong' | 
       signal: AbortSignal.any([signal, AbortSignal.timeout(WITHIN_MS)]),
     });
   } catch (error) {
-    tell(`the server is out of reach: ${errorText(error)}`);
+    tell(`the server is out of reach: ${failureText(error)}`);
     return 'unreachable';
   }
   answer.body?.cancel().catch(() => undefined);
