@@ -140,6 +140,11 @@ it('[CONNECT-LOGIN-NOW] logs in and ends; later starts use it, without a person;
   const none = startBridge(serverUrl, ['--login', 'now', '--state-folder', folder], { cwd: folder });
   expect(await none.ended()).toBe(0);
   expect(none.stderr()).toContain('the server asks for no login');
+  // A path where nothing is proves nothing.
+  const nowhere = new URL('/nowhere', serverUrl).href;
+  const astray = startBridge(nowhere, ['--login', 'now', '--state-folder', folder], { cwd: folder });
+  expect(await astray.ended()).toBe(3);
+  expect(astray.stderr()).toContain('it answered 404; check the URL');
   const away = startBridge('http://127.0.0.1:9/mcp', ['--login', 'now', '--state-folder', folder], { cwd: folder });
   expect(await away.ended()).toBe(3);
 });

@@ -5,6 +5,8 @@ import type { ConnectTools } from '../choose-credentials.ts';
 import { LoginError } from './login-error.ts';
 
 const WITHIN_MS = 30_000;
+/** What a server of MCP says to a GET outside of a session, after it let the request in. A wrong path, a proxy or a failure says others. */
+const WITHOUT_LOGIN: ReadonlySet<number> = new Set([200, 400, 405, 406]);
 
 /** `wrong`: a file that is named cannot be used. `unreachable`: somebody did not answer. */
 export async function logInNow(tools: ConnectTools): Promise<'done' | 'wrong' | 'unreachable' | 'failed'> {
@@ -27,9 +29,13 @@ export async function logInNow(tools: ConnectTools): Promise<'done' | 'wrong' | 
     return 'unreachable';
   }
   answer.body?.cancel().catch(() => undefined);
-  if (answer.status !== 401) {
+  if (WITHOUT_LOGIN.has(answer.status)) {
     tell(`the server asks for no login (it answered ${answer.status})`);
     return 'done';
+  }
+  if (answer.status !== 401) {
+    tell(`the server does not say whether it wants a login: it answered ${answer.status}; check the URL`);
+    return 'unreachable';
   }
   if (self.isInteractive)
     tell('if the browser is on another machine, copy the address that it ends at, and enter it here');
