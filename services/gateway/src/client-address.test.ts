@@ -35,6 +35,9 @@ describe('the address of a client', () => {
     ['of IPv6 has no zone', [], 'fe80::1%eth0', undefined, 'fe80::1'],
     ['of IPv4 inside IPv6 is that of IPv4', PROXIES, '::ffff:10.0.0.5', '::ffff:c633:6401', '198.51.100.1'],
     ['outside a range of IPv6 is that of the peer', PROXIES, 'fd00:0:0:1::5', '198.51.100.1', 'fd00:0:0:1::5'],
+    ['of IPv4 is in no range of IPv6', ['::/1'], '198.51.100.1', '203.0.113.9', '198.51.100.1'],
+    ['is trusted by a range inside IPv6', ['::ffff:10.0.0.0/120'], '10.0.0.5', '198.51.100.1', '198.51.100.1'],
+    ['is not trusted outside of it', ['::ffff:10.0.0.0/120'], '10.0.1.5', '198.51.100.1', '10.0.1.5'],
     ['of a connection that is gone is not known', PROXIES, undefined, '198.51.100.1', null],
   ])('[GW-PROXY] %s', (_, trusted, peer, header, address) => {
     expect(clientAddress(peer, header, trust(trusted))).toBe(address);
@@ -65,6 +68,7 @@ describe('what may be trusted', () => {
     '10.0.0.0/0',
     '0.0.0.0/0',
     '::/0',
+    '::ffff:0.0.0.0/96',
     'fd00::/129',
     '10.0.0.0/',
     '10.0.0.0/8/8',

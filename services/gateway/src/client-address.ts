@@ -27,13 +27,17 @@ export function isTrustable(entry: string): boolean {
 /** @param entries each as {@link isTrustable} takes it; others are a `TypeError`. */
 export function trust(entries: readonly string[]): IsTrusted {
   if (entries.length === 0) return () => false;
-  const list = new BlockList();
+  // One for each family: a wide range of IPv6 would hold every IPv4 address.
+  const lists = { ipv4: new BlockList(), ipv6: new BlockList() };
   for (const entry of entries.flatMap((each) => (each === LOOPBACK ? LOOPBACK_RANGES : [each]))) {
     const range = parseRange(entry);
     if (range === null) throw new TypeError(`trustProxy: ${JSON.stringify(entry)} is no address or range`);
-    list.addSubnet(range.address, range.bits, range.family);
+    lists[range.family].addSubnet(range.address, range.bits, range.family);
   }
-  return (address) => list.check(address, familyOf(address));
+  return (address) => {
+    const family = familyOf(address);
+    return lists[family].check(address, family);
+  };
 }
 
 /**
@@ -72,7 +76,7 @@ export function addressGroup(address: string): string {
 
 /** One spelling for each address, without port, brackets and zone; an IPv4 address inside IPv6 is the former. `null`: it is none. */
 function plainAddress(text: string): string | null {
-  const bare = withoutPort(text.trim()).replace(/%.*$/, '');
+  const bare = withoutPort(text.trim());
   switch (isIP(bare)) {
     case 4:
       return bare;
@@ -94,10 +98,12 @@ function familyOf(address: string): Range['family'] {
 }
 
 function parseRange(entry: string): Range | null {
-  const [address = '', size, ...more] = entry.split('/');
-  if (isIP(address) === 0 || address.includes('%') || more.length > 0) return null;
+  const [text = '', size, ...more] = entry.split('/');
+  if (isIP(text) === 0 || text.includes('%') || more.length > 0) return null;
+  const address = plainAddress(text) ?? text;
   const family = familyOf(address);
-  if (size === undefined) return { address, bits: BITS[family], family };
-  const bits = /^\d{1,3}$/.test(size) ? Number(size) : 0;
+  // Of an IPv4 address inside IPv6 the bits before it count as well.
+  const before = BITS[familyOf(text)] - BITS[family];
+  const bits = size === undefined ? BITS[family] : /^\d{1,3}$/.test(size) ? Number(size) - before : 0;
   return bits >= 1 && bits <= BITS[family] ? { address, bits, family } : null;
 }
