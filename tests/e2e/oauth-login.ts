@@ -12,7 +12,7 @@ import type {
   OAuthTokens,
 } from '@modelcontextprotocol/sdk/shared/auth.js';
 import type { IdentityProvider } from '@throughline/testkit/identity-provider';
-import type { ClientLine } from './official-client.ts';
+import type { ClientLine } from './client-lines.ts';
 
 const REDIRECT = 'http://127.0.0.1:9/callback';
 

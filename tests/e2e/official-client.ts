@@ -8,10 +8,11 @@ import {
   LoggingMessageNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 
+import type { ClientLine } from './client-lines.ts';
 import type { Login } from './oauth-login.ts';
 
-export type ClientLine = 'v1' | 'v2';
-export const CLIENT_LINES: readonly ClientLine[] = ['v1', 'v2'];
+export { CLIENT_LINES } from './client-lines.ts';
+export type { ClientLine } from './client-lines.ts';
 
 export interface CallOptions {
   onProgress?(progress: number): void;

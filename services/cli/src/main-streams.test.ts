@@ -53,7 +53,10 @@ describe('streams that cannot be written', () => {
       const port = await findFreePort();
       const handle = openSync(FULL, 'w');
       const stdio: StdioOptions = full === 'stdout' ? ['ignore', handle, 'ignore'] : ['ignore', 'ignore', handle];
-      const child = start(['serve', '--log', 'memory:', '--listen', `127.0.0.1:${port}`, '--drain', '100ms'], stdio);
+      const child = start(
+        ['serve', '--log', 'memory:', '--listen', `127.0.0.1:${port}`, '--admin', '127.0.0.1:0', '--drain', '100ms'],
+        stdio,
+      );
       closeSync(handle);
       expect(await answers(port)).toBe(405);
       expect(await answers(port)).toBe(405);

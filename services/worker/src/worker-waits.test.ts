@@ -26,7 +26,7 @@ describe('a server that does not answer', () => {
     const { messages } = await bench.ended(at, 60_000);
     const { error } = messages[0] as Failure;
     expect(error?.data).toMatchObject({ code: 'SERVER_FAILED', mayHaveRun: true });
-    expect(error?.message).toMatch(/initialize within 35 s/);
+    expect(error?.message).toBe('The server failed: it did not answer in time');
     expect(bench.time.nowMs() - began).toBeLessThan(36_000);
     await bench.until(() => bench.session('s').endReason === 'server-gone');
     expect(host.opened.every(({ isClosed }) => isClosed)).toBe(true);
