@@ -5,7 +5,7 @@
 import { BlockList, isIP, SocketAddress } from 'node:net';
 
 /** Written for the addresses of this machine. */
-export const LOOPBACK = 'loopback';
+const LOOPBACK = 'loopback';
 const LOOPBACK_RANGES = ['127.0.0.0/8', '::1'];
 const BITS = { ipv4: 32, ipv6: 128 } as const;
 const MAPPED = /^::ffff:(?=\d+\.)/;
