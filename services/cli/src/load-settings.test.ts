@@ -338,6 +338,23 @@ describe('access', () => {
       expect(faults(`serve ${ISSUER} --public-url ${url}`), url).toEqual([expect.stringMatching(/^--public-url /)]);
   });
 
+  it('[GW-PROXY-RANGE] [AUTH-LIMIT-ADDRESS] proxies are trusted where they are named, and limits set where they are', () => {
+    const { gateway } = load('serve');
+    expect([gateway.trustProxy, gateway.requestsPerSecondPerPrincipal, gateway.streamsPerPrincipal]).toEqual([
+      [],
+      null,
+      null,
+    ]);
+    const set = load('serve --trust-proxy 10.0.0.0/24,loopback --max-requests-per-principal 5').gateway;
+    expect([set.trustProxy, set.requestsPerSecondPerPrincipal]).toEqual([['10.0.0.0/24', 'loopback'], 5]);
+    expect(faults('gateway --log sqlite:x --trust-proxy loopback,proxy.example')).toEqual([
+      '--trust-proxy "loopback,proxy.example": must be addresses or ranges of proxies, such as 10.0.0.5,10.0.0.0/24,fd00::/64, or loopback; "proxy.example" is none.',
+    ]);
+    expect(faults('serve --max-streams-per-principal 0')).toEqual([
+      '--max-streams-per-principal "0": must be at least 1.',
+    ]);
+  });
+
   it('[CLI-TLS] takes a certificate and a key, from where they were written', () => {
     const own = makeSelfSigned(cwd, 'own');
     expect(load('serve --tls-cert own.pem --tls-key own.key').gateway.tls).toEqual({

@@ -1,6 +1,7 @@
 /** Configuration of the gateway role: one schema, each field with unit, default and meaning. */
 import { z } from 'zod';
 import { IssuerSchema, PublicUrlSchema, ScopeSchema } from './auth/auth-config.ts';
+import { isTrustable } from './client-address.ts';
 
 export { IssuerSchema } from './auth/auth-config.ts';
 export type { IssuerConfig } from './auth/auth-config.ts';
@@ -82,6 +83,15 @@ export const GatewayConfigSchema = z.strictObject({
     .default(null)
     .describe('Host names accepted in Host; null: loopback names if listening on loopback, else any.'),
   allowedOrigins: z.array(OriginSchema).default([]).describe('Origins accepted besides loopback ones.'),
+  trustProxy: z
+    .array(
+      z.string().refine(isTrustable, {
+        error: ({ input }) =>
+          `must be addresses or ranges of proxies, such as 10.0.0.5,10.0.0.0/24,fd00::/64, or loopback; ${JSON.stringify(input)} is none`,
+      }),
+    )
+    .default([])
+    .describe('Peers whose X-Forwarded-For tells the address of a client: addresses, ranges, `loopback`.'),
   maxBodyBytes: z
     .int()
     .min(1024)
@@ -91,13 +101,19 @@ export const GatewayConfigSchema = z.strictObject({
   requestsPerSecondPerPrincipal: z
     .int()
     .min(1)
-    .default(1000)
-    .describe('Requests a second of one principal, and twice as many at once; more get 429. Only with tokens.'),
+    .nullable()
+    .default(null)
+    .describe(
+      'Requests a second of one principal, or of one address where nobody is asked for a token, and twice as many at once; more get 429. Null: 1000 of a principal, any number of an address.',
+    ),
   streamsPerPrincipal: z
     .int()
     .min(1)
-    .default(1000)
-    .describe('Open SSE connections of one principal; more get 429. Only with tokens.'),
+    .nullable()
+    .default(null)
+    .describe(
+      'Open SSE connections of one principal, or of one address where nobody is asked for a token; more get 429. Null: 1000 of a principal, any number of an address.',
+    ),
   keepAliveMs: z
     .int()
     .min(100)

@@ -9,7 +9,7 @@ import { refuse } from './answer-error.ts';
 import type { Authenticator } from './auth/authenticator.ts';
 import type { GatewayConfig } from './config.ts';
 import type { Connections } from './connections.ts';
-import type { PrincipalLimits } from './principal-limits.ts';
+import type { PrincipalLimits, ShareKey } from './principal-limits.ts';
 import type { ServedPartitions } from './served-partitions.ts';
 import type { StandaloneStart } from './standalone-start.ts';
 import type { TakeoverLimit } from './takeover-limit.ts';
@@ -45,6 +45,8 @@ export interface SessionRef {
   readonly id: SessionId;
   readonly principal: string;
   readonly server: string;
+  /** Whose share this request uses. */
+  readonly share: ShareKey;
   /** Wall-clock milliseconds at which the token of this request ends; `null`: never. */
   readonly untilMs: number | null;
 }

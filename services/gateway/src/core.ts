@@ -20,7 +20,8 @@ import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { handleGet } from './get.ts';
 import type { Outcome } from './in-place.ts';
 import { handlePost } from './post.ts';
-import { PrincipalLimits } from './principal-limits.ts';
+import { limitsOf, PrincipalLimits } from './principal-limits.ts';
+import type { Speaker } from './principal-limits.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { ServedPartitions } from './served-partitions.ts';
 import { StandaloneStart } from './standalone-start.ts';
@@ -161,7 +162,7 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
     served,
     connections,
     takeovers: new TakeoverLimit(clock),
-    limits: new PrincipalLimits(config, clock),
+    limits: new PrincipalLimits(limitsOf(config), clock),
     guard,
     standaloneStart: new StandaloneStart(),
     current: () => ({ epoch, tails }),
@@ -235,15 +236,16 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
     const admitted = admit(context, request);
     // Without a wait where there is nothing to wait for.
     const caller = admitted instanceof Promise ? await admitted : admitted;
-    context.limits.enter(caller.principal);
+    const speaker = { ...caller, share: context.limits.shareOf(caller.principal, request) };
+    context.limits.enter(speaker.share);
     if (context.guard.isBroken()) refuseBroken();
     switch (method) {
       case 'POST':
-        return await handlePost(context, request, caller, sink);
+        return await handlePost(context, request, speaker, sink);
       case 'GET':
-        return await handleGet(context, request, caller, sink);
+        return await handleGet(context, request, speaker, sink);
       case 'DELETE':
-        return await handleDelete(context, request, caller, sink);
+        return await handleDelete(context, request, speaker, sink);
       default:
         return refuse('METHOD_NOT_ALLOWED', `${method} is not served here`, {
           headers: { Allow: 'POST, GET, DELETE, OPTIONS' },
@@ -310,10 +312,10 @@ class OnceSink implements ResponseSink {
 async function handleDelete(
   context: GatewayContext,
   request: GatewayRequest,
-  caller: Caller,
+  speaker: Speaker,
   sink: ResponseSink,
 ): Promise<number> {
-  const session = requireLiving(await checkSession(context, request, caller));
+  const session = requireLiving(await checkSession(context, request, speaker));
   versionOf(context, request, session);
   await endSession(context, session, 'deleted');
   return answerEmpty(sink, 204);

@@ -8,6 +8,11 @@ export interface GatewayRequest {
   readonly path?: string;
   /** A header by its lower-case name. */
   header(name: string): string | undefined;
+  /**
+   * From which address the client speaks, in the spelling of `client-address.ts`; `null`: it is not known. Absent: clients
+   * have no addresses here.
+   */
+  readonly clientAddress?: () => string | null;
   /** Not read any more once the answer has begun. */
   readonly body: Uint8Array;
   /** Fires when the client's connection is gone. */

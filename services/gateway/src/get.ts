@@ -5,7 +5,6 @@ import { HTTP_HEADER, STANDALONE, standaloneStream } from '@throughline/protocol
 import type { JsonRpcId, Offset } from '@throughline/protocol';
 import { accepts } from './admission.ts';
 import { refuse } from './answer-error.ts';
-import type { Caller } from './auth/judge-token.ts';
 import { attach, makeAttachmentName } from './attach.ts';
 import { tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
@@ -13,6 +12,7 @@ import { CLIENT_GONE } from './exchange.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
 import type { Outcome } from './in-place.ts';
+import type { Speaker } from './principal-limits.ts';
 import { resume } from './resume.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatComment } from './sse.ts';
@@ -21,7 +21,7 @@ import { SseStream } from './stream.ts';
 export async function handleGet(
   context: GatewayContext,
   request: GatewayRequest,
-  caller: Caller,
+  speaker: Speaker,
   sink: ResponseSink,
 ): Promise<Outcome> {
   if (!accepts(request.header('accept'), 'text/event-stream'))
@@ -34,7 +34,7 @@ export async function handleGet(
       { headers: { Allow: 'POST' } },
     );
   }
-  const checked = await checkSession(context, request, caller);
+  const checked = await checkSession(context, request, speaker);
   const version = versionOf(context, request, checked.session);
   if (lastEventId !== '') return resume(context, { checked, version, sink, lastEventId, signal: request.signal });
   const options = { session: requireLiving(checked), version, sink, signal: request.signal };

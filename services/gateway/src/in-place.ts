@@ -1,4 +1,4 @@
-/** A place for an SSE connection, taken before the log is touched. SPEC: GW-LIMIT, AUTH-LIMIT. */
+/** A place for an SSE connection, taken before the log is touched. SPEC: GW-LIMIT, AUTH-LIMIT, AUTH-LIMIT-ADDRESS. */
 import { refuse } from './answer-error.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import { SseStream } from './stream.ts';
@@ -9,10 +9,10 @@ export type Outcome = number | SseStream;
 /** A stream that `make` returns holds the place until it has run; in every other case it is free again. Refusals: `RATE_LIMITED`, `CAPACITY`. */
 export async function inPlace(
   context: GatewayContext,
-  { principal }: SessionRef,
+  { share }: SessionRef,
   make: (leave: () => void) => Promise<Outcome>,
 ): Promise<Outcome> {
-  const leaveShare = context.limits.openStream(principal);
+  const leaveShare = context.limits.openStream(share);
   const leavePlace = context.connections.reserve();
   const leave = (): void => {
     leaveShare();

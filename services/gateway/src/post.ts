@@ -23,7 +23,6 @@ import {
 import type { JsonRpcId, JsonRpcRequest, RecordInput } from '@throughline/protocol';
 import { answerEmpty, refuse, RefusedError } from './answer-error.ts';
 import { accepts, isJsonContent } from './admission.ts';
-import type { Caller } from './auth/judge-token.ts';
 import { choosePartition } from './choose-partition.ts';
 import { idOf, parseClientBody, requestIdsOf, requestsOf } from './client-body.ts';
 import type { ClientBody } from './client-body.ts';
@@ -32,6 +31,7 @@ import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
 import type { Outcome } from './in-place.ts';
+import type { Speaker } from './principal-limits.ts';
 import { refuseEraOfHeader } from './refuse-era.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
 import { formatPrimer } from './sse.ts';
@@ -41,7 +41,7 @@ import { principalTag } from './principal-tag.ts';
 export async function handlePost(
   context: GatewayContext,
   request: GatewayRequest,
-  caller: Caller,
+  speaker: Speaker,
   sink: ResponseSink,
 ): Promise<Outcome> {
   const accept = request.header('accept');
@@ -54,8 +54,8 @@ export async function handlePost(
     const initialize = requestsOf(body).find((message) => message.method === 'initialize');
     const checked =
       initialize === undefined
-        ? await existingSession(context, request, caller, body)
-        : await newSession(context, request, caller, body, initialize);
+        ? await existingSession(context, request, speaker, body)
+        : await newSession(context, request, speaker, body, initialize);
     return await append(context, { request, body, sink, ...checked });
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
@@ -71,12 +71,12 @@ interface SessionAndVersion {
 async function existingSession(
   context: GatewayContext,
   request: GatewayRequest,
-  caller: Caller,
+  speaker: Speaker,
   body: ClientBody,
 ): Promise<SessionAndVersion> {
   // Before the session, which a client of a later revision has none of.
   refuseEraOfHeader(request);
-  const session = requireLiving(await checkSession(context, request, caller));
+  const session = requireLiving(await checkSession(context, request, speaker));
   const version = versionOf(context, request, session);
   if (body.isBatch && !canBatch(version))
     refuse('INVALID_REQUEST', `MCP ${version} has no batches: send one message a POST`);
@@ -86,7 +86,7 @@ async function existingSession(
 async function newSession(
   context: GatewayContext,
   request: GatewayRequest,
-  caller: Caller,
+  speaker: Speaker,
   body: ClientBody,
   initialize: JsonRpcRequest,
 ): Promise<SessionAndVersion> {
@@ -109,11 +109,11 @@ async function newSession(
   };
   const [secret] = context.config.secrets;
   if (secret === undefined) throw new TypeError('no secret to sign session ids with');
-  const { principal, untilMs } = caller;
+  const { principal, share, untilMs } = speaker;
   const text = signSessionId(id, { principal, server: request.server }, secret);
   // Priming follows what the client asked for: it asks for a revision that it understands.
   return {
-    session: { text, id, principal, server: request.server, untilMs },
+    session: { text, id, principal, server: request.server, share, untilMs },
     version: isLegacyVersion(version) ? version : BATCH_VERSION,
   };
 }

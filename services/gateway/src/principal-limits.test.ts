@@ -2,7 +2,8 @@ import { createVirtualTime } from '@throughline/testkit';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RefusedError } from './answer-error.ts';
-import { PrincipalLimits, takeRequest } from './principal-limits.ts';
+import { GatewayConfigSchema } from './config.ts';
+import { limitsOf, PrincipalLimits, takeRequest } from './principal-limits.ts';
 import { call, createRig } from './testing/core-rig.ts';
 import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
 
@@ -17,7 +18,7 @@ describe('a share', () => {
     expect(takeRequest(...given)).toEqual(taken);
   });
 
-  it('[AUTH-LIMIT] of a principal is no share of another, and everybody unknown has none', () => {
+  it('[AUTH-LIMIT] of a principal is no share of another, and who has no key has none', () => {
     const clock = createVirtualTime({ seed: 1 }).clock();
     const limits = new PrincipalLimits({ requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: 1 }, clock);
     for (let number = 0; number < 10; number++) limits.enter('mallory');
@@ -25,7 +26,7 @@ describe('a share', () => {
       limits.enter('mallory');
     }).toThrow(RefusedError);
     for (let number = 0; number < 10; number++) limits.enter('alice');
-    for (let number = 0; number < 100; number++) limits.enter('anonymous');
+    for (let number = 0; number < 100; number++) limits.enter(null);
     const close = limits.openStream('mallory');
     expect(() => limits.openStream('mallory')).toThrow(RefusedError);
     limits.openStream('alice');
@@ -49,6 +50,48 @@ describe('a share', () => {
       limits.enter('second');
     }).toThrow(RefusedError);
     use('first');
+  });
+});
+
+describe('the sizes of shares', () => {
+  const tokens = [{ principal: 'alice', sha256: '0'.repeat(64) }];
+  const issuers = [{ issuer: 'https://id.example', jwksUrl: 'https://id.example/keys' }];
+
+  it.each<[string, object, readonly [number | null, number | null]]>([
+    ['are 1000 by default where tokens are listed', { tokens }, [1000, 1000]],
+    ['are 1000 by default where tokens are issued', { issuers }, [1000, 1000]],
+    ['are those of the configuration', { tokens, requestsPerSecondPerPrincipal: 7, streamsPerPrincipal: 8 }, [7, 8]],
+    ['are none where nobody is asked for a token', {}, [null, null]],
+    ['are those of the configuration there as well', { requestsPerSecondPerPrincipal: 7 }, [7, null]],
+    ['are each by itself', { streamsPerPrincipal: 8 }, [null, 8]],
+  ])('[AUTH-LIMIT] [AUTH-LIMIT-ADDRESS] %s', (_, config, [requests, streams]) => {
+    const secrets = [new Uint8Array(32)];
+    const limits = limitsOf(GatewayConfigSchema.parse({ servers: ['demo'], secrets, ...config }));
+    expect(limits).toEqual({ requestsPerSecondPerPrincipal: requests, streamsPerPrincipal: streams });
+  });
+});
+
+describe('whose share is used', () => {
+  const clock = createVirtualTime({ seed: 1 }).clock();
+  const limits = new PrincipalLimits({ requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: null }, clock);
+
+  it.each<[string, string, string | null | undefined, string | null]>([
+    ['that of a principal, from anywhere', 'alice', '198.51.100.1', 'alice'],
+    ['that of the address of one unknown', 'anonymous', '198.51.100.1', 'address:198.51.100.1'],
+    ['that of the network of an IPv6 address', 'anonymous', '2001:db8::1', 'address:2001:db8:0:0::/64'],
+    ['one of all whose address is not known', 'anonymous', null, 'address:unknown'],
+    ['none where clients have no addresses', 'anonymous', undefined, null],
+  ])('[AUTH-LIMIT-ADDRESS] %s', (_, principal, address, share) => {
+    const request = address === undefined ? {} : { clientAddress: () => address };
+    expect(limits.shareOf(principal, request)).toBe(share);
+  });
+
+  it('[AUTH-LIMIT-ADDRESS] where there are no limits nobody looks at an address', () => {
+    const none = new PrincipalLimits({ requestsPerSecondPerPrincipal: null, streamsPerPrincipal: null }, clock);
+    const clientAddress = (): never => {
+      throw new TypeError('looked at');
+    };
+    expect(none.shareOf('anonymous', { clientAddress })).toBeNull();
   });
 });
 

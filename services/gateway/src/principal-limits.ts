@@ -1,17 +1,24 @@
 /**
  * What one principal may take of a gateway: requests a second, with a burst, and open streams. Each has a share of its
- * own; where nobody is asked for a token there is nobody to tell apart, and no share. SPEC: AUTH-LIMIT.
+ * own. Where nobody is asked for a token clients are told apart by their addresses, and have shares only if the
+ * configuration says of what size. SPEC: AUTH-LIMIT, AUTH-LIMIT-ADDRESS.
  */
 import type { Clock } from '@throughline/log';
 import { refuse } from './answer-error.ts';
 import { ANONYMOUS_PRINCIPAL } from './auth/judge-token.ts';
+import type { Caller } from './auth/judge-token.ts';
+import { addressGroup } from './client-address.ts';
 import type { GatewayConfig } from './config.ts';
+import type { GatewayRequest } from './exchange.ts';
 import { once } from './once.ts';
 
+/** `null`: none. */
 type Limits = Pick<GatewayConfig, 'requestsPerSecondPerPrincipal' | 'streamsPerPrincipal'>;
 
 /** Requests that one may make at once after silence, as seconds of its rate. */
 const BURST_SECONDS = 2;
+/** Of principals, where the configuration says nothing. */
+const DEFAULT_LIMITS: Limits = { requestsPerSecondPerPrincipal: 1000, streamsPerPrincipal: 1000 };
 /** Principals that are remembered though they have no stream open. */
 const MAX_IDLE = 10_000;
 
@@ -31,6 +38,27 @@ export function takeRequest(share: Share | undefined, perSecond: number, nowMs: 
   return { ok: true, share: { left: left - 1, atMs: nowMs } };
 }
 
+type LimitsConfig = Limits & Pick<GatewayConfig, 'tokens' | 'issuers'>;
+
+/** The sizes of shares: of principals there are always some, of addresses only those that are configured. */
+export function limitsOf({ tokens, issuers, ...given }: LimitsConfig): Limits {
+  const isAsked = tokens !== null || issuers.length > 0;
+  const { requestsPerSecondPerPrincipal, streamsPerPrincipal } = DEFAULT_LIMITS;
+  return {
+    requestsPerSecondPerPrincipal:
+      given.requestsPerSecondPerPrincipal ?? (isAsked ? requestsPerSecondPerPrincipal : null),
+    streamsPerPrincipal: given.streamsPerPrincipal ?? (isAsked ? streamsPerPrincipal : null),
+  };
+}
+
+/** By what one who speaks here is counted; `null`: by nothing. */
+export type ShareKey = string | null;
+
+/** A caller, and whose share it uses. */
+export interface Speaker extends Caller {
+  readonly share: ShareKey;
+}
+
 export class PrincipalLimits {
   readonly #limits: Limits;
   readonly #clock: Clock;
@@ -43,36 +71,47 @@ export class PrincipalLimits {
     this.#clock = clock;
   }
 
+  /** Those whose address is not known have one share together: to have none must not help anybody. */
+  shareOf(principal: string, request: Pick<GatewayRequest, 'clientAddress'>): ShareKey {
+    const { requestsPerSecondPerPrincipal: perSecond, streamsPerPrincipal: streams } = this.#limits;
+    // Then nobody asks for an address that nothing is done with.
+    if (perSecond === null && streams === null) return null;
+    if (principal !== ANONYMOUS_PRINCIPAL) return principal;
+    const address = request.clientAddress?.();
+    if (address === undefined) return null;
+    return `address:${address === null ? 'unknown' : addressGroup(address)}`;
+  }
+
   /** Counts a request. Refusal: `RATE_LIMITED`, with the time after which one more is taken. */
-  enter(principal: string): void {
-    if (principal === ANONYMOUS_PRINCIPAL) return;
+  enter(share: ShareKey): void {
     const { requestsPerSecondPerPrincipal: perSecond } = this.#limits;
-    const taken = takeRequest(this.#shares.get(principal), perSecond, this.#clock.monoMs());
+    if (share === null || perSecond === null) return;
+    const taken = takeRequest(this.#shares.get(share), perSecond, this.#clock.monoMs());
     if (!taken.ok) return refuseFor(`More than ${perSecond} requests a second`, taken.waitMs);
-    this.#shares.delete(principal);
-    this.#shares.set(principal, taken.share);
+    this.#shares.delete(share);
+    this.#shares.set(share, taken.share);
     if (this.#shares.size <= MAX_IDLE) return;
     const oldest = this.#shares.keys().next();
     if (oldest.done !== true) this.#shares.delete(oldest.value);
   }
 
   /** A place for an open stream; returns the way to give it back, idempotent. Refusal: `RATE_LIMITED`. */
-  openStream(principal: string): () => void {
-    if (principal === ANONYMOUS_PRINCIPAL) return () => undefined;
-    const open = this.#streams.get(principal) ?? 0;
+  openStream(share: ShareKey): () => void {
     const { streamsPerPrincipal: most } = this.#limits;
+    if (share === null || most === null) return () => undefined;
+    const open = this.#streams.get(share) ?? 0;
     if (open >= most) refuseFor(`More than ${most} open streams`, 1000);
-    this.#streams.set(principal, open + 1);
+    this.#streams.set(share, open + 1);
     return once(() => {
-      const left = (this.#streams.get(principal) ?? 1) - 1;
-      if (left === 0) this.#streams.delete(principal);
-      else this.#streams.set(principal, left);
+      const left = (this.#streams.get(share) ?? 1) - 1;
+      if (left === 0) this.#streams.delete(share);
+      else this.#streams.set(share, left);
     });
   }
 }
 
 function refuseFor(what: string, waitMs: number): never {
-  return refuse('RATE_LIMITED', `${what} of one principal are not served here`, {
+  return refuse('RATE_LIMITED', `${what} of one client are not served here`, {
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
   });
 }

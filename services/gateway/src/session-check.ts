@@ -3,9 +3,9 @@ import { BATCH_VERSION, HTTP_HEADER, isAcceptedVersion, LEGACY_VERSIONS, verifyS
 import type { Epoch, Partition } from '@throughline/protocol';
 import { deadline, LogError } from '@throughline/log';
 import { refuse } from './answer-error.ts';
-import type { Caller } from './auth/judge-token.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest } from './exchange.ts';
+import type { Speaker } from './principal-limits.ts';
 import { refuseEraOfHeader, sayBack } from './refuse-era.ts';
 
 export type SessionState = 'lives' | 'ended' | 'former-epoch';
@@ -24,7 +24,7 @@ const NOT_FOUND = 'No such session; start a new one with initialize';
 export async function checkSession(
   context: GatewayContext,
   request: GatewayRequest,
-  caller: Caller,
+  speaker: Speaker,
 ): Promise<CheckedSession> {
   const text = request.header(HTTP_HEADER.sessionId.toLowerCase());
   if (text === undefined || text === '')
@@ -32,11 +32,11 @@ export async function checkSession(
       'SESSION_REQUIRED',
       `The header ${HTTP_HEADER.sessionId} is needed; it comes with the answer to initialize`,
     );
-  const { principal, untilMs } = caller;
+  const { principal, share, untilMs } = speaker;
   const id = verifySessionId(text, { principal, server: request.server }, context.config.secrets);
   if (id === null) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   if (context.clock.wallMs() - id.createdMs > context.config.maxLifeMs) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
-  const session = { text, id, principal, server: request.server, untilMs };
+  const session = { text, id, principal, server: request.server, share, untilMs };
   await learnEpoch(context, id.epoch, request.signal);
   if (id.epoch !== context.current().epoch) return { session, state: 'former-epoch' };
   await learnPartition(context, id.partition, request.signal);

@@ -1,6 +1,6 @@
 /**
  * The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS,
- * GW-LIMIT, GW-STALLED, GW-ONE-HEADER, GW-PIPELINE, GW-CONTINUE, AUTH-QUERY.
+ * GW-LIMIT, GW-PROXY, GW-STALLED, GW-ONE-HEADER, GW-PIPELINE, GW-CONTINUE, AUTH-QUERY.
  */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
@@ -13,6 +13,8 @@ import type { Endpoint } from '../auth/authenticator.ts';
 import { hasTokenInQuery } from '../auth/judge-token.ts';
 import { queryRefusal } from '../auth/refuse-token.ts';
 import { endpointsOf } from '../auth/resources.ts';
+import { clientAddress, trust } from '../client-address.ts';
+import type { IsTrusted } from '../client-address.ts';
 import type { GatewayConfig } from '../config.ts';
 import type { GatewayCore } from '../core.ts';
 import type { GatewayRequest } from '../exchange.ts';
@@ -60,6 +62,8 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
     metrics.add('throughline_gateway_stalled_clients_total');
   };
   const pipeline = new Pipeline();
+  // Not the setting of Express, by which other headers of a proxy are believed as well.
+  const isTrusted = trust(config.trustProxy);
   app.use((request, response, next) => {
     // What happens to a socket is told by `close`; nobody else listens.
     response.on('error', () => undefined);
@@ -114,7 +118,7 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
   const handle =
     (endpoint: Endpoint) =>
     (request: Request, response: Response): void => {
-      const exchange = new HttpExchange(endpoint, request, response);
+      const exchange = new HttpExchange(endpoint, request, response, isTrusted);
       const sink = new NodeSink(response, exchange.signal, () => {
         exchange.forget();
       });
@@ -149,13 +153,15 @@ class HttpExchange implements GatewayRequest {
   readonly signal: AbortSignal;
   readonly #request: Request;
   readonly #response: Response;
+  readonly #isTrusted: IsTrusted;
   #body: Uint8Array;
 
-  constructor({ server, path }: Endpoint, request: Request, response: Response) {
+  constructor({ server, path }: Endpoint, request: Request, response: Response, isTrusted: IsTrusted) {
     this.server = server;
     this.path = path;
     this.#request = request;
     this.#response = response;
+    this.#isTrusted = isTrusted;
     this.#body = Buffer.isBuffer(request.body) ? request.body : NO_BODY;
     const gone = new AbortController();
     this.signal = gone.signal;
@@ -174,6 +180,10 @@ class HttpExchange implements GatewayRequest {
 
   header(name: string): string | undefined {
     return headerValue(this.#request, name);
+  }
+
+  clientAddress(): string | null {
+    return clientAddress(this.#request.socket.remoteAddress, this.header('x-forwarded-for'), this.#isTrusted);
   }
 
   /** The answer begins. A stream may last for hours: it must not keep what asked for it, nor Express' way to here. */
