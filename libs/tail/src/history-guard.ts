@@ -267,12 +267,11 @@ export class HistoryGuard {
   async #look(partition: Partition): Promise<void> {
     const epoch = this.#epoch;
     for (const topic of TOPICS) {
+      const of = { topic, partition };
       // Whoever appends or reads says that the log does not answer.
-      const finding = await this.#compare({ topic, partition }).catch(() => 'holds');
-      if (this.#isOver(epoch) || this.#trust.get(partition) !== 'holds') return;
+      const finding = await this.#compare(of).catch(() => 'holds');
       if (finding === 'holds') continue;
-      this.#setTrust(partition, 'doubt');
-      await this.#check(partition);
+      this.suspect(epoch, of, 0);
       return;
     }
   }

@@ -59,7 +59,7 @@ export interface StreamOptions {
   readonly first?: CursorResult;
 }
 
-const LONGEST_TIMER_MS = 3600_000;
+const LOOK_AT_TOKEN_MS = 3600_000;
 /** See `mcp-app.ts`: without a reason an abort makes an error with a stack. */
 const STOPPED = 'the stream ends';
 
@@ -103,7 +103,8 @@ export class SseStream implements Connection {
   #lastWriteMs = 0;
   #lastIdMs = 0;
   #buffer = '';
-  #isRequestHeld: boolean | null;
+  /** Of a request stream; `null`: not known. */
+  #isRequestHeld: boolean | null = null;
 
   constructor(context: GatewayContext, options: StreamOptions) {
     this.#context = context;
@@ -115,7 +116,6 @@ export class SseStream implements Connection {
     this.#tag = streamTag(options.session.text, options.following.stream);
     this.#requestId = options.pending?.size === 1 ? options.pending.get(options.following.stream.at) : undefined;
     this.#epoch = options.session.id.epoch;
-    this.#isRequestHeld = options.following.stream.kind === 'request' ? null : true;
   }
 
   /** Runs the connection to its end; resolves with the status. Never rejects. */
@@ -167,9 +167,9 @@ export class SseStream implements Connection {
     let cancel = (): void => undefined;
     const wait = (): void => {
       const leftMs = untilMs - clock.wallMs();
-      // Looked at each hour: the wall clock may be set, and timers have a longest time.
+      // Looked at each hour: the wall clock may be set.
       if (leftMs > 0) {
-        cancel = clock.setTimer(Math.min(leftMs, LONGEST_TIMER_MS), wait);
+        cancel = clock.setTimer(Math.min(leftMs, LOOK_AT_TOKEN_MS), wait);
         return;
       }
       metrics.add('throughline_gateway_expired_streams_total');

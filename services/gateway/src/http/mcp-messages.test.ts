@@ -4,7 +4,7 @@ import { RawClient } from '@throughline/testkit/processes';
 import type { HttpAnswer } from '@throughline/testkit/processes';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyOf, messageOf, progress, result } from '../testing/backend.ts';
-import { call } from '../testing/core-rig.ts';
+import { call, NOTE } from '../testing/core-rig.ts';
 import { createHttpRig, until } from '../testing/http-rig.ts';
 import type { HttpRig } from '../testing/http-rig.ts';
 
@@ -14,7 +14,6 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-const NOTE = { jsonrpc: '2.0', method: 'notifications/roots/list_changed' };
 const ANSWER = { jsonrpc: '2.0', id: 'tl-1', result: {} };
 const FAILURE = { jsonrpc: '2.0', id: 'tl-2', error: { code: -32601, message: 'no' } };
 const QUESTION = { jsonrpc: '2.0', id: 'tl-3', method: 'roots/list' };

@@ -4,7 +4,7 @@ import type { HttpAnswer } from '@throughline/testkit/processes';
 import { closed, sessionEnded } from '@throughline/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { keyOf, progress, result } from '../testing/backend.ts';
-import { call, initialize } from '../testing/core-rig.ts';
+import { call, initialize, NOTE } from '../testing/core-rig.ts';
 import { createHttpRig, until } from '../testing/http-rig.ts';
 import type { HttpRig } from '../testing/http-rig.ts';
 import { cursorOf } from '../testing/sse-reading.ts';
@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-const NOTE = { jsonrpc: '2.0', method: 'notifications/roots/list_changed' };
 const REVISIONS = ['2025-03-26', '2025-06-18', '2025-11-25'];
 const newest = async (): Promise<number> => (await rig.backend.inbound()).at(-1)?.offset ?? -1;
 

@@ -1,7 +1,7 @@
 /** The status codes of MCP over HTTP, and requests of later revisions: docs/reference/mcp-rules.md. */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { call, initialize } from '../testing/core-rig.ts';
+import { call, initialize, NOTE } from '../testing/core-rig.ts';
 import { createHttpRig } from '../testing/http-rig.ts';
 import type { HttpRig } from '../testing/http-rig.ts';
 
@@ -11,7 +11,6 @@ beforeAll(async () => {
 });
 afterAll(() => rig.stop());
 
-const NOTE = { jsonrpc: '2.0', method: 'notifications/roots/list_changed' };
 const REVISIONS = ['2025-03-26', '2025-06-18', '2025-11-25'];
 
 describe.each(REVISIONS)('in a session of %s', (version) => {

@@ -137,6 +137,9 @@ export const JSON_HEADERS = {
   'content-type': 'application/json',
 };
 
+/** A message of a client that is answered by nobody. */
+export const NOTE = { jsonrpc: '2.0', method: 'notifications/roots/list_changed' };
+
 export function call(
   id: string | number,
   method = 'tools/call',
