@@ -41,7 +41,7 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
         onError,
         ...(config.tls === null ? {} : { tls: { files: config.tls, logger } }),
       },
-      createMcpApp(config, core, deps.metrics),
+      createMcpApp(config, core, deps),
     );
     open.push(mcp);
     const { renderMetrics } = deps;

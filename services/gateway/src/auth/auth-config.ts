@@ -2,7 +2,7 @@
 import { z } from 'zod';
 
 /** Never `none`, and never HMAC: whoever knows a public key could sign with it. */
-const TOKEN_ALGORITHMS = [
+export const TOKEN_ALGORITHMS = [
   'RS256',
   'RS384',
   'RS512',

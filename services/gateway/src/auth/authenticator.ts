@@ -147,6 +147,9 @@ export class Authenticator {
           error: failureText(error),
         });
       },
+      onPrivateKey: () => {
+        logger.warn('the key set of an issuer holds a private key: whoever reads it can sign tokens', { issuer });
+      },
     });
   }
 }

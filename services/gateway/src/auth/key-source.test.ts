@@ -3,6 +3,7 @@ import type { RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createVirtualTime } from '@throughline/testkit';
 import type { VirtualTime } from '@throughline/testkit';
+import { exportJWK, generateKeyPair } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { makeTokens } from '../testing/token-maker.ts';
 import { fetchKeySet, KeysUnavailableError, RemoteKeys } from './key-source.ts';
@@ -15,6 +16,7 @@ interface Provider {
   readonly time: VirtualTime;
   readonly keys: RemoteKeys;
   readonly failures: unknown[];
+  privates: number;
   asked: number;
   /** A key set, or `down`, or `silent`. */
   answer: string;
@@ -28,6 +30,7 @@ function createProvider(answer: string): Provider {
   const provider: Provider = {
     time,
     failures,
+    privates: 0,
     asked: 0,
     answer,
     keys: new RemoteKeys({
@@ -44,6 +47,7 @@ function createProvider(answer: string): Provider {
         return provider.answer;
       },
       onFailure: (error) => failures.push(error),
+      onPrivateKey: () => provider.privates++,
     }),
     find: (kid) =>
       time.run(
@@ -101,7 +105,68 @@ describe('the keys of an issuer at a URL', () => {
     expect(provider.keys.generation()).toBe(generation);
   });
 
-  it.each(['down', 'silent', 'no JSON', '{"keys":7}'] as const)(
+  it.each(['down', 'silent', '<html>', '{"keys":[]}'])(
+    '[AUTH-KEYS-DOWN] a key that nobody has heard of is not said to be wrong while the provider answers %s: it may have come meanwhile',
+    async (answer) => {
+      const provider = createProvider(setOf(first));
+      await provider.find('first');
+      provider.answer = answer;
+      await provider.time.advance(5000);
+      expect(await provider.find('second')).toBe('unavailable');
+      // Nor in the 5 s in which nobody is asked.
+      expect(await provider.find('second')).toBe('unavailable');
+      expect(await provider.find('first')).toBe('first');
+      provider.answer = setOf(first);
+      await provider.time.advance(5000);
+      expect(await provider.find('second')).toBe('unknown');
+    },
+  );
+
+  it.each([
+    ['named', (jwk: object) => jwk],
+    ['without a name', (jwk: object) => ({ ...jwk, kid: undefined })],
+  ])('[AUTH-KEYS] a private key in a set, %s, counts by its public half, which is told once', async (_, change) => {
+    const { privateKey } = await generateKeyPair('ES256', { extractable: true });
+    const jwk = change({ ...(await exportJWK(privateKey)), kid: 'first', key_ops: ['sign'] });
+    const provider = createProvider(JSON.stringify({ keys: [jwk] }));
+    expect([await provider.find('first'), await provider.find('first')]).toEqual(['first', 'first']);
+    await provider.time.advance(300_000);
+    expect(await provider.find('first')).toBe('first');
+    await provider.time.settle();
+    expect([provider.privates, provider.failures, provider.asked]).toEqual([1, [], 2]);
+  });
+
+  it('[AUTH-KEYS] what is no key beside good ones changes nothing', async () => {
+    const provider = createProvider(
+      JSON.stringify({ keys: [null, 5, 'key', [], {}, { kty: 'oct', k: 'AA' }, first.jwk] }),
+    );
+    expect(await provider.find('first')).toBe('first');
+    expect(provider.failures).toEqual([]);
+  });
+
+  it.each([
+    ['none', []],
+    ['no object', [null, 5]],
+    ['a secret', [{ kty: 'oct', kid: 'first', k: 'c2VjcmV0', alg: 'HS256' }]],
+    ['one for encryption', [{ ...first.jwk, use: 'enc' }]],
+    ['one that may not verify', [{ ...first.jwk, key_ops: ['encrypt'] }]],
+    ['one of an algorithm that is none of signatures', [{ ...first.jwk, alg: 'ECDH-ES' }]],
+    ['one that is cut', [{ ...first.jwk, x: 'AA' }]],
+    ['one of a curve that signs nothing', [{ kty: 'OKP', crv: 'X25519', kid: 'first', x: 'A'.repeat(43) }]],
+    ['a short one', [{ kty: 'RSA', kid: 'first', n: 'A'.repeat(170) + 'w', e: 'AQAB' }]],
+  ])('[AUTH-KEYS-DOWN] an answer with %s replaces nothing', async (_, keys) => {
+    const provider = createProvider(setOf(first));
+    await provider.find('first');
+    provider.answer = JSON.stringify({ keys });
+    await provider.time.advance(300_000);
+    const generation = provider.keys.generation();
+    await provider.time.settle();
+    expect(provider.failures).toHaveLength(1);
+    expect(provider.keys.generation()).toBe(generation);
+    expect(await provider.find('first')).toBe('first');
+  });
+
+  it.each(['down', 'silent', 'no JSON', '{"keys":7}', '{"keys":[]}'] as const)(
     '[AUTH-KEYS-DOWN] a provider that is %s leaves the kept keys for a day, and then none',
     async (answer) => {
       const provider = createProvider(setOf(first));

@@ -7,8 +7,9 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { deadline } from '@throughline/log';
 import type { Clock } from '@throughline/log';
 import type { IssuerConfig } from './auth-config.ts';
+import { readKeySet } from './read-key-set.ts';
 
-/** The issuer's keys are not known, and could not be asked for. */
+/** The issuer's keys are not known, or not whether they are still all that it has, and could not be asked for. */
 export class KeysUnavailableError extends Error {
   override readonly name = 'KeysUnavailableError';
 }
@@ -38,6 +39,8 @@ export interface RemoteKeysOptions {
   fetchKeys(signal: AbortSignal): Promise<string>;
   /** Why newer keys could not be had; the kept ones go on. */
   onFailure(error: unknown): void;
+  /** The issuer serves a key that only it should know; once for each set that it serves. */
+  onPrivateKey(): void;
 }
 
 /** Milliseconds. */
@@ -60,6 +63,8 @@ export class RemoteKeys implements KeySource {
   #confirmedAtMs = 0;
   #askedAtMs: number | null = null;
   #asking: Promise<void> | null = null;
+  /** The newest question was not answered: there may be keys that are not known here. */
+  #isInDoubt = false;
 
   constructor(options: RemoteKeysOptions) {
     this.#options = options;
@@ -76,8 +81,17 @@ export class RemoteKeys implements KeySource {
       if (!(error instanceof errors.JWKSNoMatchingKey)) throw error;
       // Signed by a key that came after these, or by nobody's.
       await this.#askUnlessJustAsked();
-      const { find: findAgain } = this.#keys ?? unavailable();
-      return await findAgain(header, token);
+      return await this.#findAgain(header, token);
+    }
+  };
+
+  readonly #findAgain: JWTVerifyGetKey = async (header, token) => {
+    const { find } = this.#keys ?? unavailable();
+    try {
+      return await find(header, token);
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey && this.#isInDoubt) unavailable();
+      throw error;
     }
   };
 
@@ -105,16 +119,19 @@ export class RemoteKeys implements KeySource {
   }
 
   async #ask(): Promise<void> {
-    const { clock, fetchKeys, onFailure } = this.#options;
+    const { clock, fetchKeys, onFailure, onPrivateKey } = this.#options;
     const limit = deadline(clock, KEY_TIMES.fetch);
     try {
       const text = await fetchKeys(limit.signal);
       if (text !== this.#keys?.text) {
-        const find = keySet(JSON.parse(text) as JSONWebKeySet);
-        this.#keys = { find, text, generation: (this.#keys?.generation ?? 0) + 1 };
+        const { set, hasPrivateKey } = readKeySet(text);
+        this.#keys = { find: keySet(set), text, generation: (this.#keys?.generation ?? 0) + 1 };
+        if (hasPrivateKey) onPrivateKey();
       }
       this.#confirmedAtMs = clock.monoMs();
+      this.#isInDoubt = false;
     } catch (error) {
+      this.#isInDoubt = true;
       onFailure(error);
     } finally {
       limit.dispose();

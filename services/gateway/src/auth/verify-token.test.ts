@@ -64,6 +64,14 @@ describe('a token', () => {
     ['with an end that is no number', { exp: String(NOW + 9) }, no('claims')],
     ['that has expired', { exp: NOW - 30 }, no('expired')],
     ['that is not valid yet', { nbf: NOW + 31 }, no('not-yet-valid')],
+    ...[7, {}, [7], ['a', 7], null, true, [['a']]].map((aud): [string, Record<string, unknown>, object] => [
+      `with the audience ${JSON.stringify(aud)}`,
+      { aud },
+      no('claims'),
+    ]),
+    ['with a subject that is no text', { sub: 7 }, no('claims')],
+    ['with an issuer that is no text', { iss: { a: 1 } }, no('unknown-issuer')],
+    ['with a beginning that is no number', { nbf: 'now' }, no('claims')],
     ['bound to a key of its client', { cnf: { jkt: 'x' } }, no('sender-constrained')],
   ])('[AUTH-JWT] [AUTH-TIME] %s is refused', async (_, claims, verdict) => {
     expect(await verify(await first.sign(claims))).toEqual(verdict);
@@ -76,7 +84,11 @@ describe('a token', () => {
     },
   );
 
-  it.each<[string | undefined, boolean]>([
+  it.each<[unknown, boolean]>([
+    [5, false],
+    [null, false],
+    [{}, false],
+    [['JWT'], false],
     ['at+jwt', true],
     ['application/at+jwt', true],
     ['JWT', true],

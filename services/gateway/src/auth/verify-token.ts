@@ -37,11 +37,13 @@ export async function verifyToken(
       clockTolerance: clockToleranceMs / 1000,
       currentDate: new Date(nowMs),
     });
+  let verified: JWTVerifyResult;
   try {
-    return readVerified(await verifyByAny(verify, issuer.findKey));
+    verified = await verifyByAny(verify, issuer.findKey);
   } catch (error) {
     return no(refusalOf(error));
   }
+  return readVerified(verified);
 }
 
 /** A token without a key id may fit several keys: each is tried. */
@@ -78,14 +80,21 @@ function issuerOf(text: string): string | null {
 }
 
 function readVerified({ payload, protectedHeader }: JWTVerifyResult): Verified {
-  if (protectedHeader.typ !== undefined && !TYPES.has(protectedHeader.typ.toLowerCase())) return no('type');
+  // As unknown as it is: the signature says who wrote it, and not that it has the types which `jose` declares.
+  const typ: unknown = protectedHeader.typ;
+  if (typ !== undefined && !(typeof typ === 'string' && TYPES.has(typ.toLowerCase()))) return no('type');
   // It is worth nothing without the proof of a key, which is not asked for here: taken as a bearer token it could be stolen.
   if (payload['cnf'] !== undefined) return no('sender-constrained');
-  const { iss, sub, aud, exp } = payload;
-  if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '' || exp === undefined) return no('claims');
-  const audience = typeof aud === 'string' ? [aud] : (aud ?? []);
+  const { iss, sub, aud, exp }: Record<string, unknown> = payload;
+  const audience = typeof aud === 'string' ? [aud] : aud;
+  if (typeof iss !== 'string' || typeof sub !== 'string' || sub === '') return no('claims');
+  if (typeof exp !== 'number' || !isListOfTexts(audience)) return no('claims');
   const token = { issuer: iss, subject: sub, audience, scopes: scopesOf(payload), expiresAtMs: exp * 1000 };
   return { ok: true, token };
+}
+
+function isListOfTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
 }
 
 /** RFC 9068 writes `scope`, blanks between; some providers write `scp`, or a list. */

@@ -5,7 +5,8 @@
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
 import { HTTP_HEADER } from '@throughline/protocol';
-import type { Metrics } from '@throughline/telemetry';
+import { errorStack } from '@throughline/log';
+import type { Logger, Metrics } from '@throughline/telemetry';
 import { isAllowedHost, isAllowedOrigin } from '../admission.ts';
 import { answerRefusal, RefusedError } from '../answer-error.ts';
 import type { Refusal } from '../answer-error.ts';
@@ -52,7 +53,12 @@ const NO_BODY = Buffer.alloc(0);
 /** Without a reason each abort makes an error with a stack, though nobody asks for it. */
 const CLOSED = 'the connection is closed';
 
-export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: Metrics): Express {
+export interface McpAppTelemetry {
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}
+
+export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics, logger }: McpAppTelemetry): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -123,11 +129,16 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
         exchange.forget();
       });
       // Not given back to Express, which would keep its way to this handler for as long as the answer lasts.
-      core.handle(exchange, sink).catch(() => {
+      core.handle(exchange, sink).catch((error: unknown) => {
+        tellFailure(request, error);
         if (response.headersSent) response.destroy();
         else answer(core, request, response, FAILED);
       });
     };
+  // Whoever gets INTERNAL is told that the operator finds the cause in the logs.
+  const tellFailure = (request: Request, error: unknown): void => {
+    logger.error('request failed', { method: request.method, error: errorStack(error) });
+  };
   const paths = endpointsOf(config.servers);
   for (const [path, server] of paths)
     app.all(path, preflight, admission({ server, path }), makeRoom, readBody, handle({ server, path }));
@@ -140,8 +151,10 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, metrics: 
     });
   });
   app.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
+    const refusal = refusalOf(error, config);
+    if (refusal === FAILED) tellFailure(request, error);
     if (response.headersSent) next(error);
-    else answer(core, request, response, refusalOf(error, config));
+    else answer(core, request, response, refusal);
   });
   return app;
 }

@@ -13,10 +13,7 @@ export interface TokenMaker {
   /** A configuration that takes its tokens. */
   issuer(changes?: Partial<IssuerConfig>): IssuerConfig;
   /** A good token for `PUBLIC_URL` with these claims besides; `undefined` takes one away. */
-  sign(
-    claims?: Readonly<Record<string, unknown>>,
-    header?: Readonly<Record<string, string | undefined>>,
-  ): Promise<string>;
+  sign(claims?: Readonly<Record<string, unknown>>, header?: Readonly<Record<string, unknown>>): Promise<string>;
 }
 
 /** @param nowMs when its tokens are made: they live for five minutes. */
