@@ -1,5 +1,7 @@
 /** Tokens and secrets: from the options that name or hold them to what the gateway takes. */
+import { statSync } from 'node:fs';
 import path from 'node:path';
+import type { AccessChange } from '@throughline/gateway';
 import { contentLines, parseSecrets, parseTokens } from './auth-tokens.ts';
 import { readTextFile } from './read-text-file.ts';
 import type { Fault } from './faults.ts';
@@ -14,33 +16,84 @@ type NamedFileOption = {
   [N in OptionName]: (typeof OPTIONS)[N] extends { readonly isPath: true } ? N : never;
 }[OptionName];
 
-export function readTokens(
-  layer: Layer,
-  options: ResolvedOptions,
-  cwd: string,
-  faults: Fault[],
-): ReturnType<typeof parseTokens>['tokens'] | null {
-  const text = readNamedFile('auth-tokens-file', layer, options, cwd, faults);
+/** A file that is read again while a gateway runs. */
+export interface AccessFile {
+  /** What names it, for logs. */
+  readonly where: string;
+  /** With its folder. */
+  readonly file: string;
+  /** What stood there at the start. */
+  readonly text: string;
+  /** What is to be used instead, unless there are problems; none holds what stands in the file. */
+  parse(text: string): { readonly change: AccessChange; readonly problems: readonly string[] };
+}
+
+/** Files are told to `files`, unless they are pipes, which hold what they held once. */
+export function followRegular(entry: AccessFile, files: AccessFile[]): void {
+  if (statSync(entry.file, { throwIfNoEntry: false })?.isFile() === true) files.push(entry);
+}
+
+interface Reading {
+  readonly layer: Layer;
+  readonly options: ResolvedOptions;
+  readonly cwd: string;
+  readonly faults: Fault[];
+  /** Those to read again. */
+  readonly files: AccessFile[];
+}
+
+export function readTokens({
+  layer,
+  options,
+  cwd,
+  faults,
+  files,
+}: Reading): ReturnType<typeof parseTokens>['tokens'] | null {
+  const name = 'auth-tokens-file';
+  const text = readNamedFile(name, layer, options, cwd, faults);
   if (text === undefined) return null;
   const { tokens, problems } = parseTokens(text);
-  pushProblems('auth-tokens-file', problems, layer, faults);
+  pushProblems(name, problems, layer, faults);
+  followNamed(name, text, { layer, options, cwd, files }, (changed) => {
+    const read = parseTokens(changed);
+    return { change: { kind: 'tokens', tokens: read.tokens }, problems: read.problems };
+  });
   return tokens;
 }
 
-export function readSecrets(
-  layer: Layer,
-  options: ResolvedOptions,
-  cwd: string,
-  faults: Fault[],
-): readonly Uint8Array[] | null {
+export function readSecrets({ layer, options, cwd, faults, files }: Reading): readonly Uint8Array[] | null {
   const [chosen] = chooseOne(['secrets', 'secrets-file'] as const, layer, faults);
   if (chosen === undefined) return null;
-  const text = chosen === 'secrets' ? undefined : readNamedFile(chosen, layer, options, cwd, faults);
-  const items = chosen === 'secrets' ? options.secrets : text && contentLines(text).map(({ line }) => line);
-  if (items === undefined || typeof items === 'string') return null;
-  const { secrets, problems } = parseSecrets(items);
+  if (chosen === 'secrets') {
+    if (options.secrets === undefined) return null;
+    const { secrets, problems } = parseSecrets(options.secrets);
+    pushProblems(chosen, problems, layer, faults);
+    return secrets;
+  }
+  const text = readNamedFile(chosen, layer, options, cwd, faults);
+  if (text === undefined) return null;
+  const { secrets, problems } = parseSecretsFile(text);
   pushProblems(chosen, problems, layer, faults);
+  followNamed(chosen, text, { layer, options, cwd, files }, (changed) => {
+    const read = parseSecretsFile(changed);
+    return { change: { kind: 'secrets', secrets: read.secrets }, problems: read.problems };
+  });
   return secrets;
+}
+
+export function parseSecretsFile(text: string): ReturnType<typeof parseSecrets> {
+  return parseSecrets(contentLines(text).map(({ line }) => line));
+}
+
+/** The file that an option names. */
+export function followNamed(
+  name: NamedFileOption,
+  text: string,
+  { layer, options, cwd, files }: Omit<Reading, 'faults'>,
+  parse: AccessFile['parse'],
+): void {
+  const where = layer.get(name)?.where ?? `--${name}`;
+  followRegular({ where, file: path.resolve(cwd, options[name] ?? ''), text, parse }, files);
 }
 
 /** The content of the file that an option names; undefined if it is not set, or cannot be read, which is a fault. */

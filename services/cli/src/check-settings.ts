@@ -91,6 +91,18 @@ export function checkSecrets(role: OptionUser, layer: Layer, options: ResolvedOp
   });
 }
 
+/** Tokens of a list have no scopes: whoever sets some means that they are asked for. */
+export function checkScopes(layer: Layer, hasIssuers: boolean, faults: Fault[]): void {
+  const scopes = layer.get('auth-scopes');
+  // One that is faulty is a fault of its own.
+  if (scopes === undefined || hasIssuers || layer.has('auth-issuer') || faults.length > 0) return;
+  faults.push({
+    where: scopes.where,
+    problem:
+      'nobody is asked for a scope without an issuer, whose tokens have them; set --auth-issuer, or leave it out.',
+  });
+}
+
 /** Whoever reaches an address without tokens can call every tool, so that has to be said out loud. */
 export function checkExposure(
   role: OptionUser,

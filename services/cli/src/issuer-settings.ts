@@ -2,7 +2,8 @@
 import path from 'node:path';
 import { IssuerSchema } from '@throughline/gateway/config';
 import type { IssuerConfig } from '@throughline/gateway/config';
-import { readNamedFile } from './access-files.ts';
+import { followNamed, followRegular, readNamedFile } from './access-files.ts';
+import type { AccessFile } from './access-files.ts';
 import type { Fault } from './faults.ts';
 import { fileProblem } from './file-problem.ts';
 import type { Layer } from './layers.ts';
@@ -18,6 +19,8 @@ export interface IssuerSources {
   /** What stands under `auth.issuers` in the file, its name and its folder. */
   readonly file: { readonly issuers: unknown; readonly name: string; readonly folder: string } | undefined;
   readonly cwd: string;
+  /** Files of keys, to read again. */
+  readonly files: AccessFile[];
 }
 
 export interface IssuerSettings {
@@ -40,7 +43,7 @@ const FIELDS_IN_FILE = ['issuer', 'jwksUrl', 'keysFile', 'audience', 'algorithms
 
 /** An issuer given by options replaces those of the file. */
 export function resolveIssuers(sources: IssuerSources, faults: Fault[]): IssuerSettings {
-  const { layer, options, file, cwd } = sources;
+  const { layer, options, file, cwd, files } = sources;
   if (layer.has(ISSUER)) {
     if (layer.get(ISSUER)?.source === 'file' && file?.issuers !== undefined)
       faults.push({ where: `${file.name}: auth.issuer, auth.issuers`, problem: 'exclude each other; keep one.' });
@@ -57,17 +60,25 @@ export function resolveIssuers(sources: IssuerSources, faults: Fault[]): IssuerS
       audience: options['auth-audience'],
       algorithms: options['auth-algorithms'],
     };
-    return { issuers: parseIssuer(input, where, faults), written: null };
+    const issuers = parseIssuer(input, where, faults);
+    const [issuer] = issuers;
+    if (text !== undefined && issuer !== undefined)
+      followNamed('auth-keys-file', text, { layer, options, cwd, files }, keysParser(issuer));
+    return { issuers, written: null };
   }
   for (const detail of DETAILS) {
     const raw = layer.get(detail);
     if (raw !== undefined)
       faults.push({ where: raw.where, problem: `says something of an issuer, but none is named; set --${ISSUER}.` });
   }
-  return file?.issuers === undefined ? { issuers: [], written: null } : readFileIssuers(file, faults);
+  return file?.issuers === undefined ? { issuers: [], written: null } : readFileIssuers(file, files, faults);
 }
 
-function readFileIssuers(file: NonNullable<IssuerSources['file']>, faults: Fault[]): IssuerSettings {
+function readFileIssuers(
+  file: NonNullable<IssuerSources['file']>,
+  files: AccessFile[],
+  faults: Fault[],
+): IssuerSettings {
   const { issuers: given, name, folder } = file;
   const place = `${name}: auth.issuers`;
   if (!Array.isArray(given) || given.length === 0) {
@@ -89,9 +100,11 @@ function readFileIssuers(file: NonNullable<IssuerSources['file']>, faults: Fault
     if (unknown.length > 0) continue;
     const absolute = typeof keysFile === 'string' ? path.resolve(folder, keysFile) : undefined;
     let keys: unknown;
+    let text: string | undefined;
     if (absolute !== undefined) {
       try {
-        keys = keysOf(readTextFile(absolute), `${own}.keysFile`, faults);
+        text = readTextFile(absolute);
+        keys = keysOf(text, `${own}.keysFile`, faults);
         if (keys === undefined) continue;
       } catch (error) {
         faults.push({ where: `${own}.keysFile`, problem: `${fileProblem(error)}.` });
@@ -99,7 +112,10 @@ function readFileIssuers(file: NonNullable<IssuerSources['file']>, faults: Fault
       }
     }
     const where = (field: string): string => `${own}${field === '' ? '' : `.${field === 'keys' ? 'keysFile' : field}`}`;
-    issuers.push(...parseIssuer({ ...rest, keys }, where, faults));
+    const [issuer] = parseIssuer({ ...rest, keys }, where, faults);
+    if (issuer !== undefined) issuers.push(issuer);
+    if (absolute !== undefined && text !== undefined && issuer !== undefined)
+      followRegular({ where: `${own}.keysFile`, file: absolute, text, parse: keysParser(issuer) }, files);
     written.push({ ...rest, ...(absolute === undefined ? {} : { keysFile: absolute }) });
   }
   const names = issuers.map(({ issuer }) => issuer);
@@ -113,6 +129,19 @@ function keysOf(text: string, where: string, faults: Fault[]): unknown {
   const { keys, problems } = parseKeys(text);
   for (const problem of problems) faults.push({ where, problem: `${problem}.` });
   return problems.length > 0 ? undefined : keys;
+}
+
+/** Other keys of an issuer, judged as the first ones were. */
+function keysParser(issuer: IssuerConfig): AccessFile['parse'] {
+  return (text) => {
+    const faults: Fault[] = [];
+    const keys = keysOf(text, 'keys', faults);
+    const [judged] = keys === undefined ? [] : parseIssuer({ ...issuer, keys }, () => 'keys', faults);
+    return {
+      change: { kind: 'keys', issuer: issuer.issuer, keys: judged?.keys ?? [] },
+      problems: faults.map(({ problem }) => problem.replace(/\.$/, '')),
+    };
+  };
 }
 
 /** None if it is faulty. */

@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { GatewayConfigSchema } from '@throughline/gateway/config';
@@ -440,10 +440,58 @@ describe('access', () => {
     expect(all).toEqual([expect.stringMatching(/^THROUGHLINE_SECRETS: secret 2 is not 32 bytes/)]);
     expect(all.join()).not.toContain('short-secret');
     write('none', '\n');
-    expect(faults('serve --secrets-file none')).toEqual([expect.stringContaining('it holds no secret')]);
+    for (const text of ['\n', '', '# none\n']) {
+      write('none', text);
+      expect(faults('serve --secrets-file none')).toEqual([
+        expect.stringMatching(/^--secrets-file.*: it holds no secret; make one with `throughline secret new`/),
+      ]);
+    }
     expect(faults('serve', { THROUGHLINE_SECRETS: SECRET, THROUGHLINE_SECRETS_FILE: 'none' })).toContainEqual(
       expect.stringContaining('exclude each other'),
     );
+  });
+});
+
+describe('files of secrets', () => {
+  const warned = (line: string): readonly string[] => load(line).warnings;
+
+  it('[CLI-SECRET-MODE] that every user can read are warned about with the way to close them', () => {
+    write('secrets', `${SECRET}\n`);
+    chmodSync(cwd, 0o755);
+    chmodSync(path.join(cwd, 'secrets'), 0o644);
+    const file = path.join(cwd, 'secrets');
+    expect(warned('serve --secrets-file secrets')).toEqual([
+      `--secrets-file: every user of this machine can read ${file}; chmod 600 it`,
+    ]);
+    for (const mode of [0o600, 0o640]) {
+      chmodSync(file, mode);
+      expect(warned('serve --secrets-file secrets')).toEqual([]);
+    }
+    // Behind a folder that nobody else may enter.
+    chmodSync(file, 0o644);
+    chmodSync(cwd, 0o700);
+    expect(warned('serve --secrets-file secrets')).toEqual([]);
+    chmodSync(cwd, 0o755);
+    const { certFile, keyFile } = makeSelfSigned(cwd, 'own');
+    chmodSync(keyFile, 0o644);
+    expect(warned(`serve --tls-cert ${certFile} --tls-key ${keyFile}`)).toEqual([
+      expect.stringMatching(/^--tls-key: every user/),
+    ]);
+  });
+});
+
+describe('scopes', () => {
+  it('[CLI-FAULTS] without an issuer are a fault, since nobody would be asked for them', () => {
+    expect(faults('serve --auth-scopes mcp')).toEqual([expect.stringMatching(/^--auth-scopes: .*--auth-issuer/)]);
+    write('tokens', `alice:${HASH}\n`);
+    expect(faults('serve --auth-tokens-file tokens --auth-scopes mcp')).toEqual([
+      expect.stringMatching(/^--auth-scopes: .*--auth-issuer/),
+    ]);
+    expect(
+      faults(
+        'serve --auth-issuer https://id.example.com --auth-jwks-url https://id.example.com/jwks --auth-scopes mcp',
+      ),
+    ).toEqual([]);
   });
 });
 
@@ -479,8 +527,11 @@ describe('printSettings', () => {
     const first = load(line);
     write('throughline.yaml', printSettings(first));
     const second = load('serve');
-    expect({ ...second, layer: null, serverOrigin: null, configFile: null }).toEqual({
+    const whereTo = ({ accessFiles }: Settings): string[] => accessFiles.map(({ file }) => file);
+    expect(whereTo(second)).toEqual(whereTo(first));
+    expect({ ...second, layer: null, serverOrigin: null, configFile: null, accessFiles: null }).toEqual({
       ...first,
+      accessFiles: null,
       layer: null,
       serverOrigin: null,
       configFile: null,

@@ -5,8 +5,10 @@ import type { LogLevel } from '@throughline/telemetry/pino';
 import { WorkerConfigSchema } from '@throughline/worker/config';
 import type { z } from 'zod';
 import { readSecrets, readTokens } from './access-files.ts';
+import type { AccessFile } from './access-files.ts';
 import { readTextFile } from './read-text-file.ts';
-import { checkExposure, checkPublicUrl, checkSecrets, checkTogether } from './check-settings.ts';
+import { checkExposure, checkPublicUrl, checkScopes, checkSecrets, checkTogether } from './check-settings.ts';
+import { checkFileModes } from './check-file-modes.ts';
 import { checkTls } from './check-tls.ts';
 import { ConfigError } from './faults.ts';
 import type { Fault } from './faults.ts';
@@ -60,9 +62,11 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
   const options = resolveOptions(layer, faults);
 
   const servers = resolveServers({ layer, options, file, cwd, demoModule }, faults);
-  const tokens = readTokens(layer, options, cwd, faults);
-  const { issuers, written: fileIssuers } = resolveIssuers({ layer, options, file, cwd }, faults);
-  const secrets = readSecrets(layer, options, cwd, faults);
+  const accessFiles: AccessFile[] = [];
+  const reading = { layer, options, cwd, faults, files: accessFiles };
+  const tokens = readTokens(reading);
+  const { issuers, written: fileIssuers } = resolveIssuers({ layer, options, file, cwd, files: accessFiles }, faults);
+  const secrets = readSecrets(reading);
   const kafka = resolveKafka(layer, options, cwd, faults);
   const gateway = parseRole(
     SECRETLESS_GATEWAY,
@@ -88,6 +92,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
   );
   checkTogether(role, layer, options, faults);
   checkSecrets(role, layer, options, faults);
+  checkScopes(layer, issuers.length > 0, faults);
   const warnings = checkExposure(role, layer, options, tokens !== null || issuers.length > 0, faults);
   if (faults.length > 0 || gateway === undefined || worker === undefined || options.log === undefined)
     throw new ConfigError(faults);
@@ -111,6 +116,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
       },
     },
     secrets,
+    accessFiles,
     localSecretFile: path.resolve(cwd, LOCAL_SECRET_FILE),
     gateway,
     worker,
@@ -119,7 +125,7 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
     fileIssuers,
     logLevel: (options['log-level'] ?? 'info') as LogLevel,
     jsonLogs: options['json-logs'] ?? false,
-    warnings,
+    warnings: [...warnings, ...checkFileModes(options, cwd)],
     layer,
     configFile: file?.name,
   };

@@ -5,7 +5,8 @@
 import { existsSync, linkSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
-import { contentLines, makeSecret, parseSecrets } from './auth-tokens.ts';
+import { makeSecret } from './auth-tokens.ts';
+import { parseSecretsFile } from './access-files.ts';
 import { readTextFile } from './read-text-file.ts';
 import { StartError } from './faults.ts';
 import { errorCode, fileProblem } from './file-problem.ts';
@@ -24,7 +25,7 @@ export function readLocalSecret(file: string): readonly Uint8Array[] {
   } catch (error) {
     throw new StartError(`The file of the secret, ${file}, cannot be read: ${fileProblem(error)}.`, error);
   }
-  const { secrets, problems } = parseSecrets(contentLines(text).map(({ line }) => line));
+  const { secrets, problems } = parseSecretsFile(text);
   const [problem] = problems;
   if (problem !== undefined) throw new StartError(`The file of the secret, ${file}: ${problem}.`);
   return secrets;

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import type { ChildProcess } from 'node:child_process';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
@@ -71,10 +72,10 @@ async function untilReady(program: Program): Promise<string> {
   return /http:\/\/[^\s,;]+/.exec(program.stdout())?.[0] ?? '';
 }
 
-async function initialize(url: string): Promise<Response> {
+async function initialize(url: string, more: Readonly<Record<string, string>> = {}): Promise<Response> {
   return await fetch(url, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...more },
     body: JSON.stringify({
       jsonrpc: '2.0',
       id: 1,
@@ -97,6 +98,31 @@ describe('the program', { timeout: 60_000 }, () => {
     expect(program.stdout()).toMatch(
       /^Throughline is ready: http:\/\/127\.0\.0\.1:\d+\/mcp \(the demo server; log sqlite:\.throughline\/log\.db\)\n$/,
     );
+  });
+
+  it('[CLI-REREAD][CLI-HANGUP] SIGHUP has a changed tokens file used at once, and ends nothing; a faulty one is a line without its words', async () => {
+    const hashed = (token: string): string => createHash('sha256').update(token).digest('hex');
+    const file = path.join(cwd, 'tokens');
+    writeFileSync(file, `alice:${hashed('tok-alice')}\nbob:${hashed('tok-bob')}\n`);
+    const program = start('serve', ...ANY_PORT, '--auth-tokens-file', file);
+    const url = await untilReady(program);
+    const statusOf = async (token: string): Promise<number> => {
+      const { status, body } = await initialize(url, { authorization: `Bearer ${token}` });
+      await body?.cancel();
+      return status;
+    };
+    expect([await statusOf('tok-alice'), await statusOf('tok-carol')]).toEqual([200, 401]);
+    writeFileSync(file, `bob:${hashed('tok-bob')}\ncarol:${hashed('tok-carol')}\n`);
+    program.child.kill('SIGHUP');
+    await expect.poll(() => statusOf('tok-alice'), { timeout: DEADLINE_MS }).toBe(401);
+    expect([await statusOf('tok-bob'), await statusOf('tok-carol')]).toEqual([200, 200]);
+    writeFileSync(file, 'bob:tok-bob\n');
+    program.child.kill('SIGHUP');
+    await expect.poll(() => program.stderr(), { timeout: DEADLINE_MS }).toContain('access.refused');
+    expect(program.stderr()).not.toMatch(/tok-bob/);
+    expect(await statusOf('tok-bob')).toBe(200);
+    program.child.kill('SIGTERM');
+    expect(await program.ended).toEqual({ code: 0, signal: null });
   });
 
   it('[CLI-EMBEDDED-SECRET] a session of one run is known to the next on the same log', async () => {

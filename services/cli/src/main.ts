@@ -98,6 +98,13 @@ run({
       out,
       err,
       onSignals,
+      onHangups: (onHangup) => {
+        process.on('SIGHUP', onHangup);
+        return () => {
+          process.off('SIGHUP', onHangup);
+        };
+      },
+      isInteractive: [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY),
       exit: (code) => process.exit(code),
     });
   },

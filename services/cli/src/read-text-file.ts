@@ -2,7 +2,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
 /** Configuration, secrets and tokens are far smaller. */
-const MAX_FILE_BYTES = 4 * 1024 * 1024;
+export const MAX_FILE_BYTES = 4 * 1024 * 1024;
 const CHUNK_BYTES = 64 * 1024;
 
 export class FileTooLargeError extends Error {

@@ -16,6 +16,10 @@ export interface RoleProcess {
   err(text: string): void;
   /** Calls `onSignal` for each SIGINT and SIGTERM; returns the way to stop that. */
   onSignals(onSignal: (signal: NodeJS.Signals) => void): () => void;
+  /** Calls `onHangup` for each SIGHUP; returns the way to stop that. */
+  onHangups(onHangup: () => void): () => void;
+  /** A terminal is behind it: it hangs up when that is closed. */
+  readonly isInteractive: boolean;
   /** Ends the process at once. */
   exit(code: number): void;
 }
@@ -30,7 +34,7 @@ const SAME_SIGNAL_MS = 500;
 /** What stopping may take beyond the drain before the process ends anyway. */
 const STOP_GRACE_MS = 15_000;
 
-const EXIT_BY_SIGNAL = { SIGINT: 130, SIGTERM: 143 } as const;
+const EXIT_BY_SIGNAL = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Resolves with the exit code: 0 after a planned stop, 1 if it did not start or did not stop cleanly. */
 export async function runRole(role: Role, settings: Settings, parts: Parts, self: RoleProcess): Promise<number> {
@@ -47,15 +51,26 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
   const { clock } = parts;
   const asked = new AbortController();
   let firstSignalAt = 0;
-  const unlisten = self.onSignals((signal) => {
+  const stopBy = (signal: NodeJS.Signals): void => {
     if (!asked.signal.aborted) {
       firstSignalAt = clock.monoMs();
       logger.info('stop.asked', { signal });
       asked.abort();
     } else if (clock.monoMs() - firstSignalAt >= SAME_SIGNAL_MS) {
       logger.warn('stop.forced', { signal });
-      self.exit(EXIT_BY_SIGNAL[signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM']);
+      self.exit(EXIT_BY_SIGNAL[signal === 'SIGINT' || signal === 'SIGHUP' ? signal : 'SIGTERM']);
     }
+  };
+  let readFilesNow = (): void => undefined;
+  const unlisten = self.onSignals(stopBy);
+  const unlistenHangups = self.onHangups(() => {
+    // Where nobody could see it any more, nor stop it, it would hold its port for ever.
+    if (self.isInteractive) {
+      stopBy('SIGHUP');
+      return;
+    }
+    logger.info('files.read-now');
+    readFilesNow();
   });
   try {
     const telemetry = { logger, metrics, renderMetrics: () => metrics.render() };
@@ -66,6 +81,9 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
       logger.error('stop.late', { limitMs });
       return 1;
     }
+    readFilesNow = () => {
+      running.readFilesNow();
+    };
     if (!asked.signal.aborted) {
       self.out(`${running.ready}\n`);
       await new Promise<void>((resolve) => {
@@ -81,6 +99,7 @@ export async function runRole(role: Role, settings: Settings, parts: Parts, self
     return 1;
   } finally {
     unlisten();
+    unlistenHangups();
   }
 }
 

@@ -2,6 +2,7 @@
 import type { GatewayConfig } from '@throughline/gateway/config';
 import type { LogLevel } from '@throughline/telemetry/pino';
 import type { WorkerConfig } from '@throughline/worker/config';
+import type { AccessFile } from './access-files.ts';
 import type { Layer } from './layers.ts';
 import type { Address, LogLocation } from './parse-value.ts';
 import type { ServerOrigin } from './server-settings.ts';
@@ -62,6 +63,8 @@ export interface Settings {
   readonly log: LogSettings;
   /** Null: the one that an embedded log keeps, or that {@link Settings.localSecretFile} names. */
   readonly secrets: readonly Uint8Array[] | null;
+  /** Of tokens, keys and secrets: read again while a gateway runs. */
+  readonly accessFiles: readonly AccessFile[];
   /** For a trial on a broker of this machine: made if it is not there. */
   readonly localSecretFile: string;
   readonly gateway: Omit<GatewayConfig, 'secrets'>;

@@ -61,7 +61,13 @@ function fakeParts(
     },
     startGateway: async () => {
       step('gateway');
-      return { url: 'http://127.0.0.1:4711/mcp', adminUrl: null, stop: stop('gateway') };
+      return {
+        url: 'http://127.0.0.1:4711/mcp',
+        adminUrl: null,
+        changeAccess: (change) => void events.push(`access ${JSON.stringify(change)}`),
+        readFilesNow: () => void events.push('read TLS files'),
+        stop: stop('gateway'),
+      };
     },
     startAdmin: async () => {
       step('admin');
@@ -217,17 +223,19 @@ interface FakeProcess {
   readonly err: string[];
   readonly exits: number[];
   signal(name: NodeJS.Signals): void;
+  hangUp(): void;
   /** Resolves with the first line on stdout. */
   readonly ready: Promise<string>;
   readonly code: Promise<number>;
 }
 
-function start(line: string, parts: Parts): FakeProcess {
+function start(line: string, parts: Parts, isInteractive = false): FakeProcess {
   const { role, settings } = settingsOf(line);
   const out: string[] = [];
   const err: string[] = [];
   const exits: number[] = [];
   const listeners = new Set<(signal: NodeJS.Signals) => void>();
+  const hangups = new Set<() => void>();
   let code: Promise<number> = Promise.resolve(-1);
   const ready = new Promise<string>((resolve) => {
     code = runRole(role, settings, parts, {
@@ -240,6 +248,11 @@ function start(line: string, parts: Parts): FakeProcess {
         listeners.add(listener);
         return () => void listeners.delete(listener);
       },
+      onHangups(listener) {
+        hangups.add(listener);
+        return () => void hangups.delete(listener);
+      },
+      isInteractive,
       exit: (status) => void exits.push(status),
     });
   });
@@ -251,6 +264,9 @@ function start(line: string, parts: Parts): FakeProcess {
     code,
     signal(name) {
       for (const listener of listeners) listener(name);
+    },
+    hangUp() {
+      for (const listener of hangups) listener();
     },
   };
 }
@@ -274,6 +290,27 @@ describe('runRole', () => {
     expect(await run.code).toBe(0);
     expect(events).toContain('stop worker with drain');
     expect(run.exits).toEqual([]);
+  });
+
+  it('[CLI-HANGUP] a hangup has the files read again and ends nothing; where there is a terminal, it stops as a signal does', async () => {
+    const { parts, events } = fakeParts();
+    const service = start('serve', parts);
+    service.hangUp();
+    await service.ready;
+    expect(events).not.toContain('read TLS files');
+    service.hangUp();
+    expect(events).toContain('read TLS files');
+    expect(events).not.toContain('stop worker with drain');
+    service.signal('SIGTERM');
+    expect(await service.code).toBe(0);
+
+    const other = fakeParts();
+    const inTerminal = start('serve', other.parts, true);
+    await inTerminal.ready;
+    inTerminal.hangUp();
+    expect(await inTerminal.code).toBe(0);
+    expect(other.events).toContain('stop worker with drain');
+    expect(other.events).not.toContain('read TLS files');
   });
 
   it('[CLI-STOP] a signal that comes again at once is the same one; a later one ends the process at once', async () => {

@@ -2,6 +2,7 @@
  * The composition root: puts log, hosts, worker and gateway together for a role. Nothing stays behind if a step fails:
  * what was started is stopped again, last first.
  */
+import type { AccessChange } from '@throughline/gateway';
 import type { GatewayConfig } from '@throughline/gateway/config';
 import { answerWithin } from '@throughline/log';
 import type { Clock, Log, Random } from '@throughline/log';
@@ -12,6 +13,7 @@ import type { McpHost, ToolTraits } from '@throughline/worker/host';
 import { describeStart } from './describe-start.ts';
 import { readEmbeddedSecret } from './embedded-secret.ts';
 import { readLocalSecret } from './local-secret.ts';
+import { followAccess } from './follow-access.ts';
 import type { Role } from './option-table.ts';
 import type { Address } from './parse-value.ts';
 import { refreshWithin } from './refresh-within.ts';
@@ -33,6 +35,9 @@ export interface StartedWorker extends Stoppable {
 export interface StartedGateway extends Stoppable {
   readonly url: string;
   readonly adminUrl: string | null;
+  changeAccess(change: AccessChange): void;
+  /** Looks at the files of TLS now. */
+  readFilesNow(): void;
 }
 
 /** What is put together; tests put in other parts. */
@@ -89,6 +94,8 @@ export interface Telemetry {
 export interface Running {
   /** One line for people: what is served, where, from which log. */
   readonly ready: string;
+  /** Looks now at the files that are read again while it runs. */
+  readFilesNow(): void;
   stop(options: StopOptions): Promise<void>;
 }
 
@@ -154,6 +161,7 @@ async function startAll(
     }
   }
   let gateway: StartedGateway | undefined;
+  let followed: ReturnType<typeof followAccess> = [];
   if (role !== 'worker') {
     gateway = await parts.startGateway(
       {
@@ -165,6 +173,12 @@ async function startAll(
     );
     // Before the worker, so that it is stopped after it: answers of calls that finish in the drain reach their clients.
     stack.push(stopOf(gateway));
+    const changed = gateway;
+    followed = followAccess(settings.accessFiles, (change) => changed.changeAccess(change), { clock, logger });
+    stack.push(() => {
+      for (const following of followed) following.stop();
+      return Promise.resolve();
+    });
   }
   if (role !== 'gateway') {
     let worker: StartedWorker | null = null;
@@ -184,7 +198,14 @@ async function startAll(
     worker = await parts.startWorker(settings.worker, { ...common, logger: workerLogger, hosts, tools });
     stack.push(stopOfWorker(worker, settings.worker.deadAfterMs));
   }
-  return { ready: describeStart(role, settings, gateway), stop: (options) => stack.stop(options) };
+  return {
+    ready: describeStart(role, settings, gateway),
+    readFilesNow() {
+      gateway?.readFilesNow();
+      for (const following of followed) void following.look();
+    },
+    stop: (options) => stack.stop(options),
+  };
 }
 
 async function makeSecrets(settings: Settings, log: Log, random: Random): Promise<readonly Uint8Array[]> {

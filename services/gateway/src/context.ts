@@ -24,6 +24,8 @@ export interface GatewayDeps {
 
 export interface GatewayContext extends GatewayDeps {
   readonly config: GatewayConfig;
+  /** Keys that sign session ids as they are now: the first signs, all verify. */
+  secrets(): readonly Uint8Array[];
   readonly authenticator: Authenticator;
   readonly meta: Meta;
   readonly directory: SessionDirectory;
@@ -49,6 +51,8 @@ export interface SessionRef {
   readonly share: ShareKey;
   /** Wall-clock milliseconds at which the token of this request ends; `null`: never. */
   readonly untilMs: number | null;
+  /** Fires when the token of this request is revoked. */
+  readonly revoked: AbortSignal | undefined;
 }
 
 /**

@@ -11,6 +11,7 @@ import { Authenticator } from './auth/authenticator.ts';
 import type { Endpoint } from './auth/authenticator.ts';
 import type { Challenge } from './auth/refuse-token.ts';
 import type { Caller } from './auth/judge-token.ts';
+import type { AccessChange } from './access-change.ts';
 import type { GatewayConfig } from './config.ts';
 import { Connections } from './connections.ts';
 import { endSession, refuseBroken } from './context.ts';
@@ -47,6 +48,8 @@ export interface GatewayCore {
    * answered within 15 s, not draining. Nothing is refused for it, and no stream ends: it is for load balancers.
    */
   isReady(): boolean;
+  /** Uses what a file holds now that was read again, from now on. */
+  changeAccess(change: AccessChange): void;
   /** Not answered to their end: requests, and open streams. */
   exchanges(): number;
   /**
@@ -153,9 +156,11 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
   });
   const served = new ServedPartitions({ log, clock, logger, directory, count: partitions.length });
   const authenticator = new Authenticator(config, { clock, logger, metrics });
+  let secrets: readonly Uint8Array[] = config.secrets;
   const context: GatewayContext = {
     ...deps,
     config,
+    secrets: () => secrets,
     authenticator,
     meta,
     directory,
@@ -210,6 +215,11 @@ export async function startGatewayCore(config: GatewayConfig, given: GatewayDeps
     countRefused: count,
     isReady: () =>
       !draining && !stopped && !guard.isBroken() && !guard.isViewInDoubt() && outages.silentMs() < CUT_OFF_MS,
+    changeAccess(change) {
+      if (change.kind === 'tokens') authenticator.replaceTokens(change.tokens);
+      else if (change.kind === 'keys') authenticator.replaceKeys(change.issuer, change.keys);
+      else secrets = change.secrets;
+    },
     exchanges: () => connections.exchanges(),
     async drain() {
       draining = true;

@@ -1,3 +1,4 @@
+export type { AccessChange } from './access-change.ts';
 export { GatewayConfigSchema } from './config.ts';
 export type { GatewayConfig } from './config.ts';
 export type { GatewayDeps } from './context.ts';

@@ -107,13 +107,13 @@ async function newSession(
     createdMs: context.clock.wallMs(),
     key: makeSessionKey(context.random.bytes(SESSION_KEY_BYTES)),
   };
-  const [secret] = context.config.secrets;
+  const [secret] = context.secrets();
   if (secret === undefined) throw new TypeError('no secret to sign session ids with');
-  const { principal, share, untilMs } = speaker;
+  const { principal, share, untilMs, revoked } = speaker;
   const text = signSessionId(id, { principal, server: request.server }, secret);
   // Priming follows what the client asked for: it asks for a revision that it understands.
   return {
-    session: { text, id, principal, server: request.server, share, untilMs },
+    session: { text, id, principal, server: request.server, share, untilMs, revoked },
     version: isLegacyVersion(version) ? version : BATCH_VERSION,
   };
 }
@@ -200,7 +200,7 @@ function inboundRecords(
   { request, session, version, body }: Incoming,
   after: number | null,
 ): RecordInput[] {
-  const principal = principalTag(context.config.secrets, session.principal);
+  const principal = principalTag(context.secrets(), session.principal);
   const { texts, isBatch } = body;
   const batchIds = isBatch ? formatBatchIds(idsByPlace(body)) : null;
   return texts.map((text, place) =>

@@ -32,11 +32,11 @@ export async function checkSession(
       'SESSION_REQUIRED',
       `The header ${HTTP_HEADER.sessionId} is needed; it comes with the answer to initialize`,
     );
-  const { principal, share, untilMs } = speaker;
-  const id = verifySessionId(text, { principal, server: request.server }, context.config.secrets);
+  const { principal, share, untilMs, revoked } = speaker;
+  const id = verifySessionId(text, { principal, server: request.server }, context.secrets());
   if (id === null) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
   if (context.clock.wallMs() - id.createdMs > context.config.maxLifeMs) return refuse('SESSION_NOT_FOUND', NOT_FOUND);
-  const session = { text, id, principal, server: request.server, share, untilMs };
+  const session = { text, id, principal, server: request.server, share, untilMs, revoked };
   await learnEpoch(context, id.epoch, request.signal);
   if (id.epoch !== context.current().epoch) return { session, state: 'former-epoch' };
   await learnPartition(context, id.partition, request.signal);

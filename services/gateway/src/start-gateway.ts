@@ -1,4 +1,5 @@
 /** The gateway role: core, MCP endpoint and admin port, started and stopped together. */
+import type { AccessChange } from './access-change.ts';
 import type { GatewayConfig } from './config.ts';
 import type { GatewayDeps } from './context.ts';
 import { startGatewayCore } from './core.ts';
@@ -17,6 +18,10 @@ export interface Gateway {
   /** `http://host:port`, with the real port. */
   readonly url: string;
   readonly adminUrl: string | null;
+  /** Uses what a file holds now that was read again, from now on. */
+  changeAccess(change: AccessChange): void;
+  /** Looks at the files of TLS now, not only every 10 s. */
+  readFilesNow(): void;
   /** `drain` (default): clients are asked to reconnect elsewhere, spread over the drain time. Idempotent. */
   stop(options?: { readonly drain?: boolean }): Promise<void>;
 }
@@ -61,6 +66,12 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
     return {
       url: mcp.url,
       adminUrl: admin?.url ?? null,
+      changeAccess: (change) => {
+        core.changeAccess(change);
+      },
+      readFilesNow: () => {
+        mcp.readFilesNow();
+      },
       stop(options) {
         stopping ??= stop(options?.drain ?? true);
         return stopping;

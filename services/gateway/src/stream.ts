@@ -160,13 +160,13 @@ export class SseStream implements Connection {
    */
   #endWithToken(): () => void {
     const { clock, config, metrics } = this.#context;
-    const { untilMs } = this.#options.session;
+    const { untilMs, revoked } = this.#options.session;
     const isCall = this.#following.stream.kind === 'request';
-    if (untilMs === null || config.expiredStreams === 'keep' || (isCall && config.expiredStreams === 'finish-calls'))
+    if (config.expiredStreams === 'keep' || (isCall && config.expiredStreams === 'finish-calls'))
       return () => undefined;
     let cancel = (): void => undefined;
     const wait = (): void => {
-      const leftMs = untilMs - clock.wallMs();
+      const leftMs = revoked?.aborted === true ? 0 : (untilMs ?? Infinity) - clock.wallMs();
       // Looked at each hour: the wall clock may be set.
       if (leftMs > 0) {
         cancel = clock.setTimer(Math.min(leftMs, LOOK_AT_TOKEN_MS), wait);
@@ -175,9 +175,15 @@ export class SseStream implements Connection {
       metrics.add('throughline_gateway_expired_streams_total');
       this.closeForDrain(isCall ? 'when-resumable' : 'now');
     };
-    wait();
+    const onRevoked = (): void => {
+      cancel();
+      wait();
+    };
+    revoked?.addEventListener('abort', onRevoked, { once: true });
+    if (untilMs !== null || revoked?.aborted === true) wait();
     return () => {
       cancel();
+      revoked?.removeEventListener('abort', onRevoked);
     };
   }
 

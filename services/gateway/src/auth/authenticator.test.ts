@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { createVirtualTime } from '@throughline/testkit';
 import type { VirtualTime } from '@throughline/testkit';
 import { noMetrics, silentLogger } from '@throughline/telemetry';
@@ -7,6 +8,7 @@ import { GatewayConfigSchema } from '../config.ts';
 import type { GatewayConfig } from '../config.ts';
 import { ISSUER, makeTokens, PUBLIC_URL } from '../testing/token-maker.ts';
 import { Authenticator } from './authenticator.ts';
+import type { Caller } from './judge-token.ts';
 
 const ENDPOINT = { server: 'files', path: '/mcp/files' };
 const START_MS = 1_800_000_000_000;
@@ -104,6 +106,38 @@ describe('whom a request speaks for', () => {
     expect(await ask(authenticator, await first.sign({ iss: other, aud: 'api' }))).toBe('unknown-key');
     expect(await ask(authenticator, 'staging')).toBe('at once: ci');
     expect(await ask(authenticator, 'stagin')).toBe('malformed');
+  });
+
+  it('[AUTH-REVOKED] a list that is replaced counts at once: who stays is the same caller, who is gone is told so', async () => {
+    const hashed = (token: string): string => createHash('sha256').update(token).digest('hex');
+    const authenticator = create({
+      tokens: [
+        { principal: 'alice', sha256: hashed('tok-alice') },
+        { principal: 'bob', sha256: hashed('tok-bob') },
+        { principal: 'dora', sha256: hashed('tok-dora') },
+      ],
+    });
+    const callerOf = (token: string): Caller => authenticator.authenticate(ENDPOINT, `Bearer ${token}`) as Caller;
+    const [alice, bob, dora] = ['tok-alice', 'tok-bob', 'tok-dora'].map(callerOf);
+    authenticator.replaceTokens([
+      { principal: 'bob', sha256: hashed('tok-bob') },
+      { principal: 'carol', sha256: hashed('tok-carol') },
+      { principal: 'another', sha256: hashed('tok-dora') },
+    ]);
+    expect(await ask(authenticator, 'tok-alice')).toBe('unknown-token');
+    expect(await ask(authenticator, 'tok-carol')).toBe('at once: carol');
+    expect(await ask(authenticator, 'tok-dora')).toBe('at once: another');
+    expect(callerOf('tok-bob')).toBe(bob);
+    expect([alice, bob, dora].map((caller) => caller?.revoked?.aborted)).toEqual([true, false, true]);
+  });
+
+  it('[AUTH-REVOKED] keys of the configuration that are replaced count at once, for tokens that were verified before as well', async () => {
+    const authenticator = create({ issuers: [first.issuer()] });
+    const token = await first.sign();
+    expect([await ask(authenticator, token), await ask(authenticator, token)]).toEqual([ALICE, `at once: ${ALICE}`]);
+    authenticator.replaceKeys(ISSUER, second.issuer().keys ?? []);
+    expect(await ask(authenticator, token)).toBe('unknown-key');
+    expect(await ask(authenticator, await second.sign())).toBe(ALICE);
   });
 
   it('[AUTH-KEYS-DOWN] the warning says why, not just that a fetch failed', async () => {

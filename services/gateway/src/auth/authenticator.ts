@@ -7,8 +7,9 @@ import type { GatewayConfig } from '../config.ts';
 import type { IssuerConfig } from './auth-config.ts';
 import { ANONYMOUS_PRINCIPAL, judgeToken, readBearer, refused, withoutSlash } from './judge-token.ts';
 import type { Caller, TokenVerdict, VerifiedToken } from './judge-token.ts';
-import { fetchKeySet, fixedKeys, RemoteKeys } from './key-source.ts';
+import { fetchKeySet, FixedKeys, RemoteKeys } from './key-source.ts';
 import type { KeySource } from './key-source.ts';
+import { KnownTokens } from './known-tokens.ts';
 import { tokenRefusal } from './refuse-token.ts';
 import type { Challenge } from './refuse-token.ts';
 import { audienceOf, resourcesOf } from './resources.ts';
@@ -49,6 +50,8 @@ export interface Endpoint {
 export class Authenticator {
   readonly #config: GatewayConfig;
   readonly #deps: AuthenticatorDeps;
+  /** Null: none are configured. */
+  readonly #tokens: KnownTokens | null;
   readonly #issuers: ReadonlyMap<string, Issuer>;
   readonly #challenges: ReadonlyMap<string, Challenge>;
   /** By the digest of the token, oldest first: a signature is checked once, everything else each time. */
@@ -59,6 +62,7 @@ export class Authenticator {
       throw new TypeError('publicUrl: needed with issuers, since their tokens and the metadata name it');
     this.#config = config;
     this.#deps = deps;
+    this.#tokens = config.tokens === null ? null : new KnownTokens(config.tokens);
     this.#issuers = new Map(
       config.issuers.map((issuer) => {
         const source = this.#sourceOf(issuer);
@@ -76,19 +80,28 @@ export class Authenticator {
    * `INSUFFICIENT_SCOPE`, `AUTH_UNAVAILABLE`.
    */
   authenticate(endpoint: Endpoint, authorization: string | undefined): Caller | Promise<Caller> {
-    const { tokens } = this.#config;
-    if (tokens === null && this.#issuers.size === 0) return ANONYMOUS;
+    if (this.#tokens === null && this.#issuers.size === 0) return ANONYMOUS;
     const text = readBearer(authorization);
     if (text === null) return this.#settle(endpoint, refused('no-token'));
     const digest = Buffer.from(sha256(Buffer.from(text, 'utf8'))).toString('hex');
-    // Digests are compared, so time tells nothing of a token.
-    const listed = tokens?.find((entry) => entry.sha256 === digest);
-    if (listed !== undefined) return { principal: listed.principal, untilMs: null };
+    const listed = this.#tokens?.callerOf(digest) ?? null;
+    if (listed !== null) return listed;
     if (this.#issuers.size === 0) return this.#settle(endpoint, refused('unknown-token'));
     const known = this.#known.get(digest);
     return known !== undefined && known.source.generation() === known.generation
       ? this.#judge(endpoint, known.token)
       : this.#verify(endpoint, text, digest);
+  }
+
+  /** From now on. Where no tokens were configured there are none to replace: who may call at all is not changed by it. */
+  replaceTokens(tokens: NonNullable<GatewayConfig['tokens']>): void {
+    this.#tokens?.replace(tokens);
+  }
+
+  /** From now on, for an issuer whose keys the configuration holds. Tokens that were verified before are verified again. */
+  replaceKeys(issuer: string, keys: NonNullable<IssuerConfig['keys']>): void {
+    const source = this.#issuers.get(issuer)?.source;
+    if (source instanceof FixedKeys) source.replace(keys);
   }
 
   /** How a client is told to authorize. */
@@ -135,7 +148,7 @@ export class Authenticator {
   }
 
   #sourceOf({ issuer, jwksUrl, keys }: IssuerConfig): KeySource {
-    if (jwksUrl === undefined) return fixedKeys(keys ?? []);
+    if (jwksUrl === undefined) return new FixedKeys(keys ?? []);
     const { clock, logger, metrics, fetchKeys = fetchKeySet } = this.#deps;
     return new RemoteKeys({
       clock,

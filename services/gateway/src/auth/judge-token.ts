@@ -6,6 +6,8 @@ export interface Caller {
   readonly principal: string;
   /** Wall-clock milliseconds from which on the same token is refused; `null`: never. */
   readonly untilMs: number | null;
+  /** Fires when its token is taken from the list; undefined: it stands in none. */
+  readonly revoked?: AbortSignal | undefined;
 }
 
 /** Everybody, where nobody is asked for a token. */

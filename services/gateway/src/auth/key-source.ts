@@ -22,8 +22,24 @@ export interface KeySource {
 }
 
 /** Keys that the configuration holds. A key without a name is tried for every token. */
-export function fixedKeys(keys: NonNullable<IssuerConfig['keys']>): KeySource {
-  return { findKey: keySet({ keys } as JSONWebKeySet), generation: () => 0 };
+export class FixedKeys implements KeySource {
+  #find: JWTVerifyGetKey;
+  #generation = 0;
+
+  constructor(keys: NonNullable<IssuerConfig['keys']>) {
+    this.#find = keySet({ keys } as JSONWebKeySet);
+  }
+
+  readonly findKey: JWTVerifyGetKey = (header, token) => this.#find(header, token);
+
+  generation(): number {
+    return this.#generation;
+  }
+
+  replace(keys: NonNullable<IssuerConfig['keys']>): void {
+    this.#find = keySet({ keys } as JSONWebKeySet);
+    this.#generation++;
+  }
 }
 
 function keySet(set: JSONWebKeySet): JWTVerifyGetKey {

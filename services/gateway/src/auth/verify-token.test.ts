@@ -2,7 +2,7 @@ import { SignJWT, UnsecuredJWT } from 'jose';
 import { describe, expect, it } from 'vitest';
 import { ISSUER, makeTokens, PUBLIC_URL } from '../testing/token-maker.ts';
 import type { TokenMaker } from '../testing/token-maker.ts';
-import { fixedKeys } from './key-source.ts';
+import { FixedKeys } from './key-source.ts';
 import { verifyToken } from './verify-token.ts';
 import type { TokenIssuer, Verified } from './verify-token.ts';
 
@@ -17,7 +17,7 @@ function issuerOf(makers: readonly TokenMaker[], algorithms = ['RS256', 'ES256']
   const keys = makers
     .flatMap((maker) => maker.issuer().keys ?? [])
     .map(({ kid, ...key }) => (isNamed ? { ...key, kid } : key));
-  return { issuer: ISSUER, algorithms, findKey: fixedKeys(keys).findKey };
+  return { issuer: ISSUER, algorithms, findKey: new FixedKeys(keys).findKey };
 }
 
 function verify(token: string, issuer = issuerOf([first, second, rsa]), nowMs = NOW_MS): Promise<Verified> {
@@ -166,7 +166,7 @@ describe('a signature', () => {
     { kty: 'RSA', kid: 'rsa' },
     { kty: 'RSA', kid: 'rsa', n: 'AQAB', e: 'AQAB' },
   ] as const)('[AUTH-KEYS-DOWN] by the key %j, which cannot be used, is not said to be wrong', async (key) => {
-    const issuer = { issuer: ISSUER, algorithms: ['RS256'], findKey: fixedKeys([key]).findKey };
+    const issuer = { issuer: ISSUER, algorithms: ['RS256'], findKey: new FixedKeys([key]).findKey };
     expect(await verify(await rsa.sign(), issuer)).toEqual(no('keys-unavailable'));
   });
 });

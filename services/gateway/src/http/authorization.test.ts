@@ -1,4 +1,5 @@
 /** Authorization through real sockets: every method, the metadata, what browsers may read, and streams whose token ends. */
+import { createHash } from 'node:crypto';
 import { systemClock } from '@throughline/log';
 import { STANDALONE } from '@throughline/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -271,6 +272,62 @@ describe('a stream whose token ends', () => {
     await strict.stop();
   }, 60_000);
 });
+
+describe('a stream whose token is revoked', () => {
+  const hashed = (token: string): string => createHash('sha256').update(token).digest('hex');
+
+  it.each([
+    ['finish-calls', ['ended', 'runs']],
+    ['end', ['ended', 'ended']],
+    ['keep', ['runs', 'runs']],
+  ] as const)(
+    '[AUTH-REVOKED] is treated as one whose token has expired: %s',
+    async (expiredStreams, expected) => {
+      const tokens = ['alice', 'bob'].map((principal) => ({ principal, sha256: hashed(`tok-${principal}`) }));
+      const listed = await createHttpRig({ tokens, expiredStreams });
+      const of = (name: string): Record<string, string> => ({ authorization: `Bearer tok-${name}` });
+      const session = await listed.open('2025-11-25', of('alice'));
+      const own = { ...HEADERS, 'mcp-session-id': session };
+      const standalone = await fetch(listed.url, { headers: { ...own, ...of('alice') } });
+      const stream = await listed.post(call(1), { ...own, ...of('alice') });
+      const at = { kind: 'request', at: (await listed.backend.inbound()).at(-1)!.offset } as const;
+      await listed.backend.say(session, at, progress(1));
+      const states = ['runs', 'runs'];
+      const ends = [standalone, stream].map(async (response, index) => {
+        const text = await response.text().catch(() => '');
+        states[index] = 'ended';
+        return text;
+      });
+      listed.gateway.changeAccess({ kind: 'tokens', tokens: tokens.slice(1) });
+      expect((await listed.post(call(2), { ...own, ...of('alice') })).status).toBe(401);
+      // Bob notices nothing.
+      await listed.open('2025-11-25', of('bob'));
+      await until(() => states.join() === expected.join());
+      await listed.backend.say(session, at, result(1), { end: true });
+      if (expected[1] === 'runs') expect(messagesOf((await ends[1]) ?? '')).toHaveLength(2);
+      expect(states[0]).toBe(expected[0]);
+      await listed.stop();
+    },
+    60_000,
+  );
+});
+
+it('[SID-ROTATE] secrets that are replaced count at once: the first signs, all verify, and none that is gone', async () => {
+  const secrets = [1, 2].map((byte) => new Uint8Array(32).fill(byte));
+  const [before, after] = secrets as [Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>];
+  const rotated = await createHttpRig({ secrets: [before] });
+  const old = await rotated.open();
+  const statusOf = async (session: string): Promise<number> => {
+    const said = { jsonrpc: '2.0', method: 'notifications/initialized' };
+    return (await rotated.post(said, { 'mcp-session-id': session })).status;
+  };
+  rotated.gateway.changeAccess({ kind: 'secrets', secrets: [after, before] });
+  const fresh = await rotated.open();
+  expect([await statusOf(old), await statusOf(fresh)]).toEqual([202, 202]);
+  rotated.gateway.changeAccess({ kind: 'secrets', secrets: [after] });
+  expect([await statusOf(old), await statusOf(fresh)]).toEqual([404, 202]);
+  await rotated.stop();
+}, 60_000);
 
 it('[AUTH-METADATA] a gateway of which nobody is asked for a token opens sessions as before', async () => {
   const open = await createHttpRig();

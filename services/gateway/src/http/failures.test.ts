@@ -19,6 +19,7 @@ const CORE: GatewayCore = {
   handle: () => Promise.resolve(),
   countRefused: () => undefined,
   isReady: () => true,
+  changeAccess: () => undefined,
   exchanges: () => 0,
   drain: () => Promise.resolve(),
   stop: () => Promise.resolve(),
@@ -40,9 +41,9 @@ async function post(core: GatewayCore, lines: LogLine[]): Promise<Response> {
 describe('a defect', () => {
   it.each<[string, Partial<GatewayCore>]>([
     ['while a caller is judged', { admit: broken }],
-     
+
     ['while a signature is checked', { admit: async () => broken() }],
-     
+
     ['behind the core', { handle: async () => broken() }],
   ])('[GW-FAILED] %s is 500 without its words, and a line of the log with them', async (_, parts) => {
     const lines: LogLine[] = [];

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { errorText } from '@throughline/log';
 import type { Clock } from '@throughline/log';
 import type { Logger } from '@throughline/telemetry';
+import type { Following } from '../follow-files.ts';
 import { followTls, readTls } from './tls-files.ts';
 import type { TlsFiles, TlsTexts } from './tls-files.ts';
 
@@ -46,6 +47,8 @@ export interface Listening {
   readonly server: Server;
   readonly port: number;
   readonly url: string;
+  /** Looks at the files of TLS now, not only every 10 s. */
+  readFilesNow(): void;
   /** Stops listening, lets what is being answered write its last bytes for 200 ms, and cuts what is left. Idempotent. */
   close(): Promise<void>;
 }
@@ -59,7 +62,7 @@ export async function listen(options: ListenOptions, listener: RequestListener):
     connectionsCheckingInterval: patience.check,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
   };
-  const { server, stop } = await createFor(options, limits, listener);
+  const { server, tlsFiles } = await createFor(options, limits, listener);
   server.maxConnections = maxSockets;
   // Else Node would ask for the body before anybody has looked at the head.
   server.on('checkContinue', listener);
@@ -82,8 +85,11 @@ export async function listen(options: ListenOptions, listener: RequestListener):
     server,
     port: bound,
     url: `${scheme}://${shown}:${bound}`,
+    readFilesNow() {
+      void tlsFiles?.look();
+    },
     close() {
-      stop();
+      tlsFiles?.stop();
       closing ??= new Promise((resolve) => {
         const cancel = clock.setTimer(CLOSE_GRACE_MS, () => {
           server.closeAllConnections();
@@ -103,8 +109,8 @@ async function createFor(
   { tls, clock }: ListenOptions,
   limits: ServerOptions,
   listener: RequestListener,
-): Promise<{ readonly server: Server; stop(): void }> {
-  if (tls === undefined) return { server: createServer(limits, listener), stop: () => undefined };
+): Promise<{ readonly server: Server; readonly tlsFiles: Following | null }> {
+  if (tls === undefined) return { server: createServer(limits, listener), tlsFiles: null };
   const { files, logger } = tls;
   let texts: TlsTexts;
   try {
@@ -120,7 +126,7 @@ async function createFor(
     { ...limits, ...texts, handshakeTimeout: limits.headersTimeout ?? PATIENCE.headers },
     listener,
   );
-  return { server, stop: followTls(server, files, texts, { clock, logger }) };
+  return { server, tlsFiles: followTls(server, files, texts, { clock, logger }) };
 }
 
 function listenError(error: NodeJS.ErrnoException, address: string, flag: string): ListenError {
