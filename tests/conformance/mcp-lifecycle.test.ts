@@ -51,6 +51,14 @@ describe('initialize', () => {
     90_000,
   );
 
+  it.each(['2024-11-05', '2024-10-07'])(
+    '[MCP-L1] asked for %s, a server that speaks it speaks it: clients of the SDK 1.10 know no other',
+    async (asked) => {
+      expect((await initialize(asked))?.result).toMatchObject({ protocolVersion: asked });
+    },
+    90_000,
+  );
+
   it.each(['1999-01-01', '2026-07-28', 'nonsense'])(
     '[MCP-L1] asked for %s, it names the latest that it speaks, in a result',
     async (asked) => {

@@ -84,6 +84,8 @@ describe('names on the wire', () => {
     expect([headers.FIRST_VERSION_WITH_PRIMING, headers.BATCH_VERSION]).toEqual(['2025-11-25', '2025-03-26']);
     const asked = ['2025-03-26', '2025-11-25', '2024-11-05', '2026-07-28', '', 'toString'];
     expect(asked.map(headers.isLegacyVersion)).toEqual([true, true, false, false, false, false]);
+    expect(asked.map(headers.isOlderVersion)).toEqual([false, false, true, false, false, false]);
+    expect(headers.isOlderVersion('2024-10-07')).toBe(true);
     expect(asked.map(headers.isLaterVersion)).toEqual([false, false, false, true, false, false]);
     expect(['2025-11-26', '2026-07-28 ', '2026', '9'].map(headers.isLaterVersion)).toEqual([true, false, false, false]);
   });

@@ -92,11 +92,11 @@ export function isLegacyVersion(text: string): text is LegacyVersion {
   return (LEGACY_VERSIONS as readonly string[]).includes(text);
 }
 
-/** Revisions that an official client may negotiate over this transport; those before 2025-03-26 are served like it. */
-const ACCEPTED_VERSIONS: readonly string[] = ['2024-10-07', '2024-11-05', ...LEGACY_VERSIONS];
+/** Before this transport: older clients and servers of the official SDKs agree on them over it all the same. */
+const OLDER_VERSIONS: readonly string[] = ['2024-10-07', '2024-11-05'];
 
-export function isAcceptedVersion(text: string): boolean {
-  return ACCEPTED_VERSIONS.includes(text);
+export function isOlderVersion(text: string): boolean {
+  return OLDER_VERSIONS.includes(text);
 }
 
 const REVISION = /^\d{4}-\d\d-\d\d$/;

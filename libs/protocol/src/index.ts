@@ -33,7 +33,7 @@ export {
   HTTP_HEADER,
   LEGACY_VERSIONS,
   isLegacyVersion,
-  isAcceptedVersion,
+  isOlderVersion,
   isLaterVersion,
   canPrime,
   canBatch,

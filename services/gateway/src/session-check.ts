@@ -1,5 +1,12 @@
 /** The session that a request names: verified by its own mac, age, epoch and end, with no look-up elsewhere. SPEC: GW-SESSION, GW-VERSION, GW-ENDED. */
-import { BATCH_VERSION, HTTP_HEADER, isAcceptedVersion, LEGACY_VERSIONS, verifySessionId } from '@throughline/protocol';
+import {
+  BATCH_VERSION,
+  HTTP_HEADER,
+  isLegacyVersion,
+  isOlderVersion,
+  LEGACY_VERSIONS,
+  verifySessionId,
+} from '@throughline/protocol';
 import type { Epoch, Partition } from '@throughline/protocol';
 import { deadline, LogError } from '@throughline/log';
 import { refuse } from './answer-error.ts';
@@ -80,14 +87,14 @@ export function requireLiving({ session, state }: CheckedSession): SessionRef {
 /**
  * The MCP revision of a request: the negotiated one if this gateway knows it, else the header's, else 2025-03-26. A
  * header that names another served revision than the negotiated changes nothing: clients send a fixed one (the official
- * conformance suite among them). Refusals: `ERA_UNSUPPORTED` if the header names a later revision, `VERSION_UNSUPPORTED`
+ * conformance suite among them). One before 2025-03-26 is right only where client and server agreed on it. Refusals: `ERA_UNSUPPORTED` if the header names a later revision, `VERSION_UNSUPPORTED`
  * if it names anything else that is not served.
  */
 export function versionOf(context: GatewayContext, request: GatewayRequest, session: SessionRef): string {
   refuseEraOfHeader(request);
   const header = request.header(HTTP_HEADER.protocolVersion.toLowerCase());
   const negotiated = context.directory.get(session.id.partition, session.id.key)?.record?.version;
-  if (header !== undefined && !isAcceptedVersion(header)) {
+  if (header !== undefined && !isLegacyVersion(header) && !isAgreed(header, negotiated)) {
     refuse(
       'VERSION_UNSUPPORTED',
       `${HTTP_HEADER.protocolVersion} ${JSON.stringify(header.slice(0, 32))} is not supported`,
@@ -95,4 +102,9 @@ export function versionOf(context: GatewayContext, request: GatewayRequest, sess
     );
   }
   return negotiated !== undefined && negotiated !== '' ? negotiated : (header ?? BATCH_VERSION);
+}
+
+/** Where this gateway does not know what was agreed, the client does. */
+function isAgreed(header: string, negotiated: string | undefined): boolean {
+  return isOlderVersion(header) && (negotiated === undefined || negotiated === '' || negotiated === header);
 }

@@ -221,6 +221,30 @@ describe('MCP-Protocol-Version', () => {
     expect((await rig.backend.inbound()).at(-1)?.body).toMatchObject({ version: '2025-06-18' });
   });
 
+  it.each(['2024-11-05', '2024-10-07'])(
+    '[GW-VERSION] [MCP-V3] %s, which is not served, is right where client and server agreed on it, and else refused',
+    async (version) => {
+      const headers = { 'mcp-protocol-version': version };
+      const other = await rig.open(peer, '2025-06-18');
+      for (const exchange of [
+        await peer.post(other, call(1), { headers }),
+        await peer.get(other, undefined, { headers }),
+        await peer.send('DELETE', null, { session: other, headers }),
+      ])
+        expect([exchange.sink.status, exchange.json()]).toMatchObject([
+          400,
+          { error: { data: { code: 'VERSION_UNSUPPORTED' } } },
+        ]);
+      const agreed = await rig.open(peer, version);
+      const exchange = await versioned(agreed, version);
+      // As one of 2025-03-26: nothing comes before the answer.
+      expect([exchange.sink.status, exchange.sink.text]).toEqual([200, '']);
+      expect((await versioned(agreed, '2024-01-01')).sink.status).toBe(400);
+      // This gateway does not know what was agreed.
+      expect((await versioned(sign({}), version)).sink.status).toBe(200);
+    },
+  );
+
   it('[GW-VERSION] where nothing was told and nothing is known it is 2025-03-26', async () => {
     const session = sign({});
     const exchange = await versioned(session, undefined);
