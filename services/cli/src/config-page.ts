@@ -58,7 +58,7 @@ servers:
 | setting | meaning |
 | --- | --- |
 | \`module\`, \`stdio\`, \`upstream\` | One of them: as the options of the same name. |
-| \`env\`, \`cwd\` | Extra environment and working directory of a stdio server. |
+| \`env\`, \`cwd\` | Extra environment and working directory of a stdio server. Secrets belong in \`env\`, whose values are never printed; a command is shown as it stands, by \`config print\` and by every list of processes. |
 | \`headers\` | Headers sent to an upstream, for its own credentials. The client's token is never passed on. |
 | \`onOwnerLoss\` | As \`--on-owner-loss\`; default \`terminate\`. |
 | \`maxSessions\` | As \`--max-sessions\`; default 1000. |

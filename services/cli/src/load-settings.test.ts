@@ -511,6 +511,8 @@ describe('printSettings', () => {
     expect(text).not.toMatch(/hush/);
     expect(text).not.toContain(SECRET);
     expect(text).toContain('API_KEY: <redacted>');
+    expect(text).toContain('# Commands of stdio are shown as they stand: secrets belong in env.\n');
+    expect(printSettings(load('serve --module a.js'))).not.toContain('Commands of stdio');
     expect(text).toContain('https://redacted:redacted@x.example/mcp?redacted');
   });
 

@@ -24,7 +24,11 @@ export function printSettings(settings: Settings): string {
   const servers = Object.fromEntries(
     Object.entries(settings.worker.servers).map(([name, server]) => [name, redactServer(server)]),
   );
-  document.set('servers', document.createNode(servers));
+  const node = document.createNode(servers);
+  if (Object.values(settings.worker.servers).some(({ stdio }) => stdio !== undefined))
+    // Which of its words are secret nobody can tell.
+    node.commentBefore = ' Commands of stdio are shown as they stand: secrets belong in env.';
+  document.set('servers', node);
   return document.toString({ lineWidth: 0 });
 }
 

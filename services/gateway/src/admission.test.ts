@@ -84,6 +84,23 @@ describe('media types', () => {
     expect(accepts(undefined, 'application/json')).toBe(false);
   });
 
+  it.each<[string, boolean]>([
+    ['text/event-stream;q=0', false],
+    ['text/event-stream; Q=0.000', false],
+    ['application/json, text/event-stream ; charset=utf-8 ; q=0', false],
+    ['*/*;q=0', false],
+    ['text/event-stream;q=0, */*', false],
+    ['text/*;q=0, */*', false],
+    ['*/*, text/*;q=0', false],
+    ['text/event-stream, */*;q=0', true],
+    ['text/*;q=0, text/event-stream;q=0.001', true],
+    ['text/event-stream;q=0.1', true],
+    ['text/event-stream;q=', true],
+    ['text/event-stream;note=q=0', true],
+  ])('[GW-ACCEPT] %s admits an event stream: %s', (header, isAdmitted) => {
+    expect(accepts(header, 'text/event-stream')).toBe(isAdmitted);
+  });
+
   it('[GW-BODY] only application/json is a body, whatever its parameters', () => {
     expect(isJsonContent('application/json')).toBe(true);
     expect(isJsonContent('Application/JSON; charset=utf-8')).toBe(true);

@@ -1,4 +1,4 @@
-/** Who may speak to the endpoint at all: Host, Origin. Pure decisions over header values. SPEC: GW-HOST, GW-ORIGIN. */
+/** Who may speak to the endpoint at all: Host, Origin. Pure decisions over header values. SPEC: GW-HOST, GW-ORIGIN, GW-ACCEPT. */
 import { refuse } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 
@@ -50,13 +50,23 @@ export function checkHost(config: HostConfig, header: string | undefined): void 
     refuse('HOST_REFUSED', 'The Host header names a host that is not served here; allow it with --allowed-hosts');
 }
 
-/** Whether an Accept header admits a media type. */
+const WEIGHT_OF_NONE = /^q=0(?:\.0{0,3})?$/i;
+
+/** Whether an Accept header admits a media type: of the ranges that it falls into the closest one says so (RFC 9110 section 12.5.1). SPEC: GW-ACCEPT. */
 export function accepts(header: string | undefined, type: 'application/json' | 'text/event-stream'): boolean {
-  const [main] = type.split('/');
-  return (header ?? '').split(',').some((part) => {
-    const range = part.split(';')[0]?.trim().toLowerCase();
-    return range === type || range === '*/*' || range === `${main ?? ''}/*`;
-  });
+  const [main = ''] = type.split('/');
+  const ranges = [type, `${main}/*`, '*/*'];
+  let closest = ranges.length;
+  let isAdmitted = false;
+  for (const part of (header ?? '').split(',')) {
+    const [range = '', ...parameters] = part.split(';').map((piece) => piece.trim());
+    const place = ranges.indexOf(range.toLowerCase());
+    if (place === -1 || place > closest) continue;
+    const isRefused = parameters.some((parameter) => WEIGHT_OF_NONE.test(parameter));
+    isAdmitted = place === closest ? isAdmitted || !isRefused : !isRefused;
+    closest = place;
+  }
+  return isAdmitted;
 }
 
 export function isJsonContent(header: string | undefined): boolean {

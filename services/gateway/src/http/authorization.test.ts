@@ -190,6 +190,24 @@ describe('the metadata', () => {
     expect(preflight.headers.get('access-control-allow-headers')).toContain('MCP-Protocol-Version');
   }, 60_000);
 
+  it.each(['https://example.com/pre/fix', 'https://example.com/a(b)*:c/'])(
+    '[AUTH-METADATA] under the public URL %s they are also where RFC 9728 puts them: before its path',
+    async (publicUrl) => {
+      const under = await createHttpRig({ issuers: [maker.issuer()], publicUrl });
+      const { pathname } = new URL(publicUrl.replace(/\/$/, ''));
+      for (const path of ['', '/mcp', '/mcp/demo'])
+        for (const place of [`${METADATA}${path}`, `${METADATA}${pathname}${path}`]) {
+          const response = await fetch(`${under.gateway.url}${place}`);
+          expect([place, response.status]).toEqual([place, 200]);
+          expect(await response.json()).toMatchObject({ resource: `https://example.com${pathname}${path}` });
+        }
+      for (const place of [`${METADATA}/other/mcp`, `${METADATA}${pathname.toUpperCase()}/mcp`, `${METADATA}/MCP`])
+        expect((await fetch(`${under.gateway.url}${place}`)).status).toBe(404);
+      await under.stop();
+    },
+    60_000,
+  );
+
   it('[AUTH-METADATA] other methods are 405, other paths 404, and without an issuer there are none', async () => {
     expect((await fetch(`${rig.gateway.url}${METADATA}`, { method: 'POST' })).status).toBe(405);
     expect((await fetch(`${rig.gateway.url}${METADATA}/mcp/other`)).status).toBe(404);

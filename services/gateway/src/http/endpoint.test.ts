@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { noMetrics } from '@throughline/telemetry';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { progress, result } from '../testing/backend.ts';
-import { call } from '../testing/core-rig.ts';
+import { call, initialize } from '../testing/core-rig.ts';
 import { createHttpRig, HEADERS, readAll, until } from '../testing/http-rig.ts';
 import type { HttpRig } from '../testing/http-rig.ts';
 import { messagesOf } from '../testing/sse-reading.ts';
@@ -76,11 +76,31 @@ describe('paths', () => {
       body: JSON.stringify({ jsonrpc: '2.0', method: 'n' }),
     });
     expect(named.status).toBe(202);
-    const two = await createHttpRig({ servers: ['demo', 'b.2'] });
+    const two = await createHttpRig({ servers: ['demo', 'b.2', 'B.2'] });
     const statusAt = async (path: string): Promise<number> =>
       (await fetch(`${two.gateway.url}${path}`, { method: 'POST', headers: HEADERS, body: '{}' })).status;
     expect([await statusAt('/mcp/demo'), await statusAt('/mcp/b.2'), await statusAt('/mcp')]).toEqual([400, 400, 404]);
+    // Names that differ in case are two servers, each with sessions of its own.
+    const open = async (name: string): Promise<Response> =>
+      await fetch(`${two.gateway.url}/mcp/${name}`, {
+        method: 'POST',
+        headers: HEADERS,
+        body: JSON.stringify(initialize('2025-06-18')),
+      });
+    const opened = await open('B.2');
+    expect((await two.backend.inbound()).at(-1)?.body).toMatchObject({ server: 'B.2' });
+    await opened.body?.cancel();
     await two.stop();
+  });
+
+  it('[GW-PATH] a slash behind it is the same path', async () => {
+    const session = await rig.open();
+    const response = await fetch(`${rig.url}/`, {
+      method: 'POST',
+      headers: { ...HEADERS, 'mcp-session-id': session },
+      body: JSON.stringify({ jsonrpc: '2.0', method: 'n' }),
+    });
+    expect(response.status).toBe(202);
   });
 
   it.each([
@@ -92,6 +112,8 @@ describe('paths', () => {
     '/%E0%A4%A',
     '/mcp/%2e%2e',
     '//mcp',
+    '/MCP',
+    '/mcp/Demo',
     '/.well-known/oauth-protected-resource',
   ])('[GW-PATH] %s is 404, and says where MCP is', async (path) => {
     const socket = await rig.raw(

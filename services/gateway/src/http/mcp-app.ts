@@ -62,6 +62,8 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
+  // Names of servers may differ in case alone.
+  app.enable('case sensitive routing');
   const budget = new BodyBudget(BODIES_AT_ONCE * config.maxBodyBytes);
   const stalledMs = STALLED_AFTER_KEEPALIVES * config.keepAliveMs;
   const onStalled = (): void => {
