@@ -11,6 +11,8 @@ export interface ExchangeOptions {
   readonly body?: string;
   /** Milliseconds until the head of the answer must have come. Default: as long as it takes. */
   readonly headMs?: number;
+  /** The address of this machine that it comes from, such as `127.0.0.2`. Default: the system's choice. */
+  readonly localAddress?: string;
 }
 
 /** How the body came to its end: `end` as the server meant it, `cut` without one. */
@@ -103,12 +105,16 @@ export class HttpAnswer {
  * Resolves with the head of the answer. Rejects if no answer came: refused (`ECONNREFUSED`), cut before it
  * (`ECONNRESET`), or not within `headMs`, which drops the connection.
  */
-export function exchange(url: string, { method, headers = {}, body, headMs }: ExchangeOptions): Promise<HttpAnswer> {
+export function exchange(
+  url: string,
+  { method, headers = {}, body, headMs, localAddress }: ExchangeOptions,
+): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
     const timer =
       headMs === undefined ? undefined : setTimeout(() => sent.destroy(new Error(`no answer in ${headMs} ms`)), headMs);
-    const sent = request(url, { method, agent: false, headers: { ...headers, ...length } }, (response) => {
+    const from = localAddress === undefined ? {} : { localAddress };
+    const sent = request(url, { method, agent: false, headers: { ...headers, ...length }, ...from }, (response) => {
       clearTimeout(timer);
       resolve(new HttpAnswer(response));
     });
