@@ -119,7 +119,7 @@ describe('bodies', () => {
     expect(parse(text).messages).toHaveLength(1);
   });
 
-  const deep = '['.repeat(513);
+  const deep = '['.repeat(520);
   const twice = '{"jsonrpc":"2.0","method":"m","params":{"a":1,"a":2}}';
   it.each<[string, string, Uint8Array | string]>([
     ['nested deeper than 512 levels', 'is nested too deep, whatever else it is', `{"a":1,"a":2}}}nonsense${deep}`],
