@@ -97,7 +97,7 @@ export const OPTIONS = {
     kind: 'log',
     placeholder: 'kafka://host:port,…|sqlite:<file>|memory:',
     default: 'sqlite:.throughline/log.db',
-    help: 'Where the log is: a Kafka cluster, by one or more of its brokers; or a file, which is created if it does not exist and which processes of one machine may share; or memory:, which forgets everything at the end.',
+    help: 'Where the log is: a Kafka cluster, by one or more of its brokers; or a file, which is created in a folder that is there and which processes of one machine may share; or memory:, which forgets everything at the end.',
     yaml: 'log.url',
   },
   retention: {
@@ -418,7 +418,7 @@ export const OPTIONS = {
     kind: 'text',
     placeholder: 'url',
     default: null,
-    help: 'URL under which clients reach this gateway, without /mcp: tokens of an issuer are for it. Without: --listen, if that is on loopback and names a port.',
+    help: 'URL under which clients reach this gateway, without /mcp: tokens of an issuer are for it. Where tokens are asked for it is https, except on loopback. Without: --listen, if that is on loopback and names a port.',
     yaml: 'publicUrl',
     roles: SERVING,
     gateway: 'publicUrl',
