@@ -134,21 +134,25 @@ export class HostedSession {
   /**
    * Hands messages to the server one after the other; makes or rebuilds the instance first if there is none. Rejects
    * with `HostError`, `NoSeatError` or `RestoreRefusedError`.
-   * @param isWanted asked when its turn has come; if not, nothing is handed over.
+   * @param isWanted asked when its turn has come, and again when the server is there; if not, nothing is handed over.
    * @param onHandOver called before the server may see it.
    */
   deliver(
     message: JsonRpcMessage,
     canPoll: boolean,
-    isWanted = (): boolean => true,
+    isWanted: () => boolean | Promise<boolean> = () => true,
     onHandOver = (): void => undefined,
   ): Promise<void> {
     this.#waiting++;
     const delivered = this.#chain.then(async () => {
       this.#waiting--;
-      if (!isWanted()) return;
+      if (!(await isWanted())) return;
       if (this.ended) throw new HostError('HOST_GONE', 'the session has ended');
-      const host = this.#instance?.host ?? (await this.#open());
+      let host = this.#instance?.host ?? null;
+      if (host === null) {
+        host = await this.#open();
+        if (!(await isWanted())) return;
+      }
       onHandOver();
       await this.#handOver(host, message, canPoll);
     });
