@@ -1,6 +1,7 @@
 /** One HTTP request to the server, as far as the head of its answer. SPEC: CLIENT-HTTP, CLIENT-AUTH, CLIENT-UNSENT. */
 import { HTTP_HEADER } from '@throughline/protocol';
 import { TransportError } from './client-errors.ts';
+import { isUnauthorized } from './judge-answer.ts';
 import type { AnswerHead } from './judge-answer.ts';
 import type { Settings } from './options.ts';
 import { readFailure } from './read-failure.ts';
@@ -26,8 +27,7 @@ export interface ExchangeRequest {
 export async function exchange(settings: Settings, request: ExchangeRequest): Promise<Response> {
   const { answer, sent } = await send(settings, request);
   const { onUnauthorized } = settings.user;
-  const mayAuthorize = answer.status === 401 || (answer.status === 403 && answer.headers.has('www-authenticate'));
-  if (!mayAuthorize || onUnauthorized === undefined) return answer;
+  if (!isUnauthorized(answer) || onUnauthorized === undefined) return answer;
   let isRenewed: boolean;
   try {
     isRenewed = await untilAborted(onUnauthorized.call(settings.user, answer, sent), request.signal);
@@ -126,6 +126,7 @@ export function headOf(answer: Response): AnswerHead {
     sessionId: headers.get(HTTP_HEADER.sessionId),
     epoch: headers.get(HTTP_HEADER.replayEpoch),
     contentType: headers.get('content-type'),
+    isUnauthorized: isUnauthorized(answer),
   };
 }
 
