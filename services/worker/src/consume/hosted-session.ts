@@ -90,6 +90,8 @@ export class HostedSession {
   lastActivityMs: number;
   /** When something was last said on the standalone stream, or it was opened. */
   lastStandaloneMs: number;
+  /** What the client does not declare and was asked for all the same: told once each. */
+  readonly undeclared = new Set<string>();
   /** Number of the newest instance under this claim, from 1. */
   instanceNumber = 0;
   readonly #options: HostedSessionOptions;
@@ -107,6 +109,13 @@ export class HostedSession {
     this.createdMs = createdMs;
     this.lastActivityMs = options.clock.monoMs();
     this.lastStandaloneMs = this.lastActivityMs;
+  }
+
+  /** What the client said that it can do, from the moment its server may ask. */
+  get clientCapabilities(): Readonly<Record<string, unknown>> {
+    const beginning = [...this.calls.values()].find(({ message }) => message.method === 'initialize');
+    const capabilities = (this.record?.initialize ?? beginning?.message)?.params?.['capabilities'];
+    return typeof capabilities === 'object' && capabilities !== null ? (capabilities as Record<string, unknown>) : {};
   }
 
   /** Its instance takes messages. */
