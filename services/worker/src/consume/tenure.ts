@@ -91,6 +91,8 @@ export class Tenure {
       clock: context.clock,
       partition,
       deadlineMs: context.config.appendTimeoutMs,
+      shares: context.shares,
+      principalOf: (session) => parts.sessions.get(session)?.principal ?? '',
       onLost: (reason) => {
         this.#lose(reason);
       },
