@@ -6,7 +6,7 @@
 /** Bytes of one principal that wait, before its servers are held up. */
 export const PRINCIPAL_BYTES = 128 * 1024;
 /** Bytes of all principals together, before the share of each is less. */
-export const TOTAL_BYTES = 4 * 1024 * 1024;
+const TOTAL_BYTES = 4 * 1024 * 1024;
 
 /** What waits: of one session, of all sessions of its principal that wait, of all principals that wait. */
 export interface Waiting {
