@@ -345,8 +345,14 @@ describe('access', () => {
       null,
       null,
     ]);
-    const set = load('serve --trust-proxy 10.0.0.0/24,loopback --max-requests-per-principal 5').gateway;
-    expect([set.trustProxy, set.requestsPerSecondPerPrincipal]).toEqual([['10.0.0.0/24', 'loopback'], 5]);
+    const set = load(
+      'serve --trust-proxy 10.0.0.0/24,loopback --max-requests-per-principal 5 --max-new-sessions-per-principal 6',
+    ).gateway;
+    expect([set.trustProxy, set.requestsPerSecondPerPrincipal, set.newSessionsPerHourPerPrincipal]).toEqual([
+      ['10.0.0.0/24', 'loopback'],
+      5,
+      6,
+    ]);
     expect(faults('gateway --log sqlite:x --trust-proxy loopback,proxy.example')).toEqual([
       '--trust-proxy "loopback,proxy.example": must be addresses or ranges of proxies, such as 10.0.0.5,10.0.0.0/24,fd00::/64, or loopback; "proxy.example" is none.',
     ]);

@@ -127,6 +127,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'shares-of-what-waits-hold-nobody-up',
+    breaks: 'servers of one principal put as much before the records of another as they like',
+    test: 'services/worker/src/worker-fair.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/settle/waiting-shares.ts',
+        from: 'return principal.bytes > share && session > share / principal.sessions;',
+        to: 'return principal.bytes > 64 * share && session > share / principal.sessions;',
+      },
+    ],
+  },
+  {
     name: 'dispatch-before-start-is-read-back',
     seed: 1,
     breaks: 'a call with effects runs before its start was read back accepted',

@@ -56,14 +56,15 @@ export class ServerMessages {
 
   /** Takes a message; resolves when there is room for more. Never rejects. */
   async take(session: HostedSession, message: JsonRpcMessage, related: JsonRpcId | undefined): Promise<void> {
-    const { over, writer } = this.#parts;
+    const { over, context } = this.#parts;
+    const { shares } = context;
     if (over.aborted || session.ended) return;
     const classified = classifyMessage(message);
     if ('fault' in classified) {
       drop(this.#parts, 'server-spoke-no-json-rpc');
       return;
     }
-    if (writer.waitingOf(session.key) > FLOOD_BYTES) {
+    if (shares.of(session.key) > FLOOD_BYTES) {
       this.#flooded(session);
       return;
     }
@@ -72,7 +73,7 @@ export class ServerMessages {
     if (classified.kind === 'response') await this.#answer(session, classified.message);
     else if (classified.kind === 'notification') this.#notify(session, classified.message, speaker);
     else this.#ask(session, classified.message, speaker);
-    await writer.room();
+    await shares.room(session.key);
   }
 
   closeStream(session: HostedSession, related: JsonRpcId): void {

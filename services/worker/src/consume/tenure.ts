@@ -93,6 +93,8 @@ export class Tenure {
       clock: context.clock,
       partition,
       deadlineMs: context.config.appendTimeoutMs,
+      shares: context.shares,
+      principalOf: (session) => parts.sessions.get(session)?.principal ?? '',
       onLost: (reason) => {
         this.#lose(reason);
       },
