@@ -1,8 +1,7 @@
 /**
  * What one principal may take of a gateway: requests a second, with a burst, open streams, and new sessions an hour.
- * Each has a share of its own. Where nobody is asked for a token clients are told apart by their addresses, and have shares only if the
- * configuration says of what size. SPEC: AUTH-LIMIT, AUTH-LIMIT-SESSIONS,
- * AUTH-LIMIT-ADDRESS.
+ * Each has a share of its own. Where nobody is asked for a token clients are told apart by their addresses, and have
+ * shares only if the configuration says of what size. SPEC: AUTH-LIMIT, AUTH-LIMIT-SESSIONS, AUTH-LIMIT-ADDRESS.
  */
 import type { Clock } from '@throughline/log';
 import { refuse } from './answer-error.ts';
