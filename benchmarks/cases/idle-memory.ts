@@ -1,8 +1,9 @@
 /** What an idle SSE connection holds in memory. */
 import { Agent } from 'node:http';
+import { COLLECTING } from '@throughline/testkit/processes';
 import { openBareStream } from '../lib/bare-stream.ts';
 import { Caller, eachOf, openSessions } from '../lib/caller.ts';
-import { COLLECTING, heldBytes } from '../lib/process-usage.ts';
+import { heldBytes } from '../lib/process-usage.ts';
 import { startProduct } from '../lib/product.ts';
 import { ratioRow } from '../lib/result.ts';
 import type { BenchCase } from '../lib/result.ts';

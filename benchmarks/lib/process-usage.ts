@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { collectGarbage } from '@throughline/testkit/processes';
 
 /** Clock ticks a second: 100 on every Linux that Node runs on. */
 const TICKS = 100;
@@ -23,16 +24,11 @@ function rssBytes(pid: number): number {
   return Number(pages) * PAGE_BYTES;
 }
 
-const COLLECTOR = new URL('../peers/collect-on-signal.ts', import.meta.url).href;
-
-/** What makes a process collect its garbage when {@link heldBytes} asks for it. */
-export const COLLECTING = `--import ${COLLECTOR}`;
-
-/** Resident memory of a process started with {@link COLLECTING}, when what can be freed is: garbage varies from run to run. */
+/** Resident memory of a process started with `COLLECTING`, when what can be freed is: garbage varies from run to run. */
 export async function heldBytes(pid: number): Promise<number> {
   let least = Infinity;
   for (let round = 0; round < 3; round += 1) {
-    process.kill(pid, 'SIGUSR2');
+    collectGarbage(pid);
     await pause(SETTLE_MS);
     least = Math.min(least, rssBytes(pid));
   }

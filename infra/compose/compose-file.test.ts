@@ -45,6 +45,8 @@ describe('docker-compose.yml', () => {
     );
     expect(proxy).toMatch(/^ +option httpchk GET \/readyz$/m);
     expect(proxy).not.toMatch(/^ *(cookie|stick)/m);
+    // As the sample whose addresses are tested: tests/e2e/proxy-addresses.test.ts.
+    expect(proxy).toContain('\n  http-request set-header X-Forwarded-For %[src]\n');
   });
 });
 

@@ -10,15 +10,17 @@ const FETCH_MS = 15 * 60_000;
 const SHOWN = 400;
 
 /**
- * The folder of this name, filled by `fill` if it is not there. `fill` says what failed, or null; the folder appears
+ * The folder of this name, filled by `fill` if it is not there and it may fetch. `fill` says what failed, or null; the folder appears
  * at once and whole, whoever else fills it at the same time.
  */
 export async function cached(
   name: string,
+  { mayFetch }: { readonly mayFetch: boolean },
   fill: (folder: string) => Promise<string | null>,
 ): Promise<{ readonly folder: string } | { readonly failed: string }> {
   const folder = path.join(ROOT, name);
   if (existsSync(folder)) return { folder };
+  if (!mayFetch) return { failed: 'it is not in the cache' };
   mkdirSync(ROOT, { recursive: true });
   const scratch = mkdtempSync(path.join(ROOT, 'filling-'));
   try {

@@ -22,8 +22,8 @@ export interface Skipped {
 
 export interface ClientSource {
   readonly name: string;
-  /** Fetches and builds what the client needs into the cache, unless it is there. */
-  prepare(): Promise<InteropClient | Skipped>;
+  /** `mayFetch`: fetches and builds what the client needs into the cache if it is not there. */
+  prepare(options: { readonly mayFetch: boolean }): Promise<InteropClient | Skipped>;
 }
 
 /** What a driver in another language says of a failed call. */

@@ -77,7 +77,7 @@ export function renderInteropPage(facts: InteropFacts, rows: readonly InteropRow
   return [
     '# Interoperability',
     '',
-    `What real clients do behind HAProxy without stickiness (\`infra/proxies/haproxy.cfg\`), with two gateways and a worker, options as they are by default. \`${facts.command}\` wrote this page; the deep lane runs the same.`,
+    `What real clients do behind HAProxy without stickiness (\`infra/proxies/haproxy.cfg\`), with two gateways and a worker, options as they are by default. \`${facts.command}\` wrote this page; the deep lane runs the same, and every change is tried with the clients that are there, without kills and planned stops (INTEROP-QUICK).`,
     '',
     `- Date: ${facts.date}`,
     `- Commit: ${facts.commit}`,

@@ -40,7 +40,7 @@ const say = (text: string): void => {
 async function prepare(wanted: readonly string[]): Promise<readonly (InteropClient | Skipped)[]> {
   const found: (InteropClient | Skipped)[] = [];
   for (const source of CLIENTS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))) {
-    const client = await source.prepare();
+    const client = await source.prepare({ mayFetch: true });
     say('skipped' in client ? `${client.name} is skipped: ${client.skipped}` : `${client.name} ${client.version}`);
     found.push(client);
   }

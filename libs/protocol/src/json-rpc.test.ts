@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classifyMessage, classifyText, errorResponse, isJsonRpcId } from './json-rpc.ts';
+import { classifyMessage, classifyText, errorResponse, findClientFault, isJsonRpcId } from './json-rpc.ts';
 
 function kindOf(value: unknown): string {
   const classified = classifyMessage(value);
@@ -70,6 +70,28 @@ describe('classifyMessage', () => {
     ['fault', '{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}'],
   ])('[REC-MESSAGE] %s: %s', (kind, json) => {
     expect(kindOf(JSON.parse(json))).toBe(kind);
+  });
+
+  const FAR = 'is beyond 2^53 − 1, so it cannot be kept exactly; use a string';
+  const NEITHER = 'must be a string or an integer';
+  it.each([
+    ['9007199254740992', FAR],
+    ['-9007199254740993', FAR],
+    ['12345678901234567890', FAR],
+    ['1e999', FAR],
+    ['1.5', NEITHER],
+    ['true', NEITHER],
+    ['{}', NEITHER],
+  ])('[REC-MESSAGE] an id or a token of %s %s', (value, fault) => {
+    const json = `{"jsonrpc":"2.0","id":${value},"method":"ping"}`;
+    expect(classifyMessage(JSON.parse(json))).toEqual({ fault: `field id ${fault}` });
+    const answer = `{"jsonrpc":"2.0","id":${value},"result":{}}`;
+    expect(classifyMessage(JSON.parse(answer))).toEqual({ fault: `field id ${fault}` });
+    const call = classifyMessage(
+      JSON.parse(`{"jsonrpc":"2.0","id":1,"method":"m","params":{"_meta":{"progressToken":${value}}}}`),
+    );
+    if ('fault' in call) throw new Error(call.fault);
+    expect(findClientFault(call)).toBe(`field params._meta.progressToken ${fault}`);
   });
 
   it('[REC-MESSAGE] an undefined field counts as absent, as it does when the message is sent', () => {

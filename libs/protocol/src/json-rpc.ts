@@ -36,6 +36,13 @@ export function isJsonRpcId(value: unknown): value is JsonRpcId {
   return typeof value === 'string' || Number.isSafeInteger(value);
 }
 
+/** What is wrong with one that {@link isJsonRpcId} does not take. */
+function idFault(field: string, value: unknown): string {
+  return typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER
+    ? `field ${field} is beyond 2^53 − 1, so it cannot be kept exactly; use a string`
+    : `field ${field} must be a string or an integer`;
+}
+
 /** Own properties only: what a message holds is what its JSON says, whatever its prototype was made to hold. */
 function own(value: object, name: string): unknown {
   return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
@@ -59,12 +66,12 @@ export function classifyMessage(value: unknown): Classified | { readonly fault: 
     if (hasResult || hasError) return { fault: 'field method excludes the fields result and error' };
     if (params !== undefined && !isObject(params)) return { fault: 'field params must be an object' };
     if (id === undefined) return { kind: 'notification', message: value as unknown as JsonRpcNotification };
-    if (!isJsonRpcId(id)) return { fault: 'field id must be a string or an integer' };
+    if (!isJsonRpcId(id)) return { fault: idFault('id', id) };
     return { kind: 'request', message: value as unknown as JsonRpcRequest };
   }
   if (!hasResult && !hasError) return { fault: 'one of the fields method, result, error is needed' };
   if (hasResult && hasError) return { fault: 'field result excludes the field error' };
-  if (!isJsonRpcId(id) && !(id === null && hasError)) return { fault: 'field id must be a string or an integer' };
+  if (!isJsonRpcId(id) && !(id === null && hasError)) return { fault: idFault('id', id) };
   return { kind: 'response', message: value as unknown as JsonRpcResponse };
 }
 
@@ -99,5 +106,5 @@ export function findClientFault({ kind, message }: Classified): string | null {
   const meta = params['_meta'];
   if (!isObject(meta)) return 'field params._meta must be an object';
   if (!Object.hasOwn(meta, 'progressToken') || isJsonRpcId(meta['progressToken'])) return null;
-  return 'field params._meta.progressToken must be a string or an integer';
+  return idFault('params._meta.progressToken', meta['progressToken']);
 }

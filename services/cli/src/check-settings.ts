@@ -79,10 +79,7 @@ export function checkSecrets(role: OptionUser, layer: Layer, options: ResolvedOp
     layer.has('secrets-file')
   )
     return;
-  if (
-    role === 'serve' &&
-    log.brokers.every((broker) => isLoopback(broker.replace(/:\d+$/, '').replace(/^\[|\]$/g, '')))
-  )
+  if (role === 'serve' && log.brokers.every((broker) => isLoopback(withoutBrackets(broker.replace(/:\d+$/, '')))))
     return;
   faults.push({
     where: '--secrets-file',
@@ -133,17 +130,33 @@ export function checkExposure(
   return [];
 }
 
-/** Tokens are issued for the URL that clients know, and what a request says of that is anybody's word. */
+/**
+ * Tokens are issued for the URL that clients know, and what a request says of that is anybody's word. Off this machine
+ * whoever listens on the way would have the tokens of a URL without TLS.
+ */
 export function checkPublicUrl(
   role: OptionUser,
   layer: Layer,
   options: ResolvedOptions,
-  hasIssuers: boolean,
+  asks: { readonly forTokens: boolean; readonly ofIssuers: boolean },
   faults: Fault[],
 ): { readonly publicUrl?: string } {
+  if (role !== 'serve' && role !== 'gateway') return {};
   const { listen } = options;
-  if (!hasIssuers || layer.has('public-url') || (role !== 'serve' && role !== 'gateway') || listen === undefined)
-    return {};
+  const written = layer.get('public-url');
+  const url = URL.parse(options['public-url'] ?? '');
+  if (
+    asks.forTokens &&
+    written !== undefined &&
+    url?.protocol === 'http:' &&
+    !isLoopback(withoutBrackets(url.hostname))
+  )
+    faults.push({
+      where: describeValue(written, false),
+      problem:
+        'must be https, since clients send tokens to it (RFC 9728); let a proxy speak TLS, or set --tls-cert and --tls-key. Only an address of this machine may be http.',
+    });
+  if (!asks.ofIssuers || written !== undefined || listen === undefined) return {};
   if (isLoopback(listen.host) && listen.port !== 0)
     return { publicUrl: `${layer.has('tls-cert') ? 'https' : 'http'}://${formatAddress(listen)}` };
   faults.push({
@@ -152,6 +165,11 @@ export function checkPublicUrl(
       'is needed with an issuer: the URL under which clients reach this gateway, for example https://mcp.example.com.',
   });
   return {};
+}
+
+/** An address of IPv6 stands in brackets where a port may follow. */
+function withoutBrackets(host: string): string {
+  return host.replace(/^\[|\]$/g, '');
 }
 
 function isLoopback(host: string): boolean {

@@ -338,6 +338,38 @@ describe('access', () => {
       expect(faults(`serve ${ISSUER} --public-url ${url}`), url).toEqual([expect.stringMatching(/^--public-url /)]);
   });
 
+  it.each([
+    [ISSUER, 'http://mcp.example', false],
+    [ISSUER, 'http://10.0.0.5:8080/tools', false],
+    [ISSUER, 'http://localhost.example', false],
+    ['--auth-tokens-file tokens', 'http://mcp.example', false],
+    [ISSUER, 'https://mcp.example', true],
+    [ISSUER, 'http://127.0.0.2:8080', true],
+    [ISSUER, 'http://[::1]:8080', true],
+    [ISSUER, 'http://LOCALHOST:8080', true],
+    ['', 'http://mcp.example', true],
+  ])(
+    '[CLI-PUBLIC-URL] %s with %s, which has to be https off loopback where tokens are sent: %j',
+    (auth, url, isTaken) => {
+      write('tokens', `ops:${HASH}\n`);
+      for (const role of ['serve', 'gateway']) {
+        const command = [role, ...auth.split(' ').filter((word) => word !== ''), '--public-url', url];
+        if (isTaken) expect(load(command).gateway.publicUrl).toBe(url);
+        else
+          expect(faults(command)).toEqual([
+            `--public-url "${url}": must be https, since clients send tokens to it (RFC 9728); let a proxy speak TLS, or set --tls-cert and --tls-key. Only an address of this machine may be http.`,
+          ]);
+      }
+    },
+  );
+
+  it('[CLI-PUBLIC-URL] is not the business of who does not serve', () => {
+    write('tokens', `ops:${HASH}\n`);
+    const environment = { THROUGHLINE_PUBLIC_URL: 'http://mcp.example', THROUGHLINE_AUTH_TOKENS_FILE: 'tokens' };
+    expect(faults('worker', environment)).toEqual([]);
+    expect(faults('serve', environment)).toEqual([expect.stringContaining('must be https')]);
+  });
+
   it('[GW-PROXY-RANGE] [AUTH-LIMIT-ADDRESS] proxies are trusted where they are named, and limits set where they are', () => {
     const { gateway } = load('serve');
     expect([gateway.trustProxy, gateway.requestsPerSecondPerPrincipal, gateway.streamsPerPrincipal]).toEqual([
@@ -345,8 +377,14 @@ describe('access', () => {
       null,
       null,
     ]);
-    const set = load('serve --trust-proxy 10.0.0.0/24,loopback --max-requests-per-principal 5').gateway;
-    expect([set.trustProxy, set.requestsPerSecondPerPrincipal]).toEqual([['10.0.0.0/24', 'loopback'], 5]);
+    const set = load(
+      'serve --trust-proxy 10.0.0.0/24,loopback --max-requests-per-principal 5 --max-new-sessions-per-principal 6',
+    ).gateway;
+    expect([set.trustProxy, set.requestsPerSecondPerPrincipal, set.newSessionsPerHourPerPrincipal]).toEqual([
+      ['10.0.0.0/24', 'loopback'],
+      5,
+      6,
+    ]);
     expect(faults('gateway --log sqlite:x --trust-proxy loopback,proxy.example')).toEqual([
       '--trust-proxy "loopback,proxy.example": must be addresses or ranges of proxies, such as 10.0.0.5,10.0.0.0/24,fd00::/64, or loopback; "proxy.example" is none.',
     ]);

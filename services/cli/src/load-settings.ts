@@ -68,13 +68,14 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
   const { issuers, written: fileIssuers } = resolveIssuers({ layer, options, file, cwd, files: accessFiles }, faults);
   const secrets = readSecrets(reading);
   const kafka = resolveKafka(layer, options, cwd, faults);
+  const asksForTokens = tokens !== null || issuers.length > 0;
   const gateway = parseRole(
     SECRETLESS_GATEWAY,
     'gateway',
     {
       ...fieldsOf('gateway', options),
       ...refreshField(options),
-      ...checkPublicUrl(role, layer, options, issuers.length > 0, faults),
+      ...checkPublicUrl(role, layer, options, { forTokens: asksForTokens, ofIssuers: issuers.length > 0 }, faults),
       servers: namesOf(servers.servers),
       tokens,
       issuers,
@@ -93,13 +94,14 @@ export function loadSettings(sources: SettingsSources, role: OptionUser): Settin
   checkTogether(role, layer, options, faults);
   checkSecrets(role, layer, options, faults);
   checkScopes(layer, issuers.length > 0, faults);
-  const warnings = checkExposure(role, layer, options, tokens !== null || issuers.length > 0, faults);
+  const warnings = checkExposure(role, layer, options, asksForTokens, faults);
   if (faults.length > 0 || gateway === undefined || worker === undefined || options.log === undefined)
     throw new ConfigError(faults);
   const isRetentionSet = layer.get('retention')?.source !== 'default';
   return {
     log: {
       location: options.log,
+      isDefaultLocation: layer.get('log')?.source === 'default',
       retentionMs: options.retention ?? 0,
       maxBytes: options['max-size'] ?? 0,
       partitions: options.partitions ?? EMBEDDED_PARTITIONS,

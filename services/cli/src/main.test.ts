@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -209,6 +209,19 @@ describe('the program', { timeout: 60_000 }, () => {
       expect(stderr).not.toContain('    at ');
     }
   });
+
+  it('[CLI-FAILURES] the folder of a log that was named is not made: it is named, with what to do', async () => {
+    for (const role of ['serve', 'gateway', 'worker']) {
+      const listening = role === 'worker' ? [] : ANY_PORT;
+      const { code, stdout, stderr } = await run(role, '--log', 'sqlite:data/mistyped/log.db', ...listening);
+      expect([role, code, stdout]).toEqual([role, 1, '']);
+      const folder = path.join(realpathSync(cwd), 'data/mistyped');
+      expect(stderr).toContain(
+        `throughline: There is no folder ${folder} for the log. Create it, or name another file with --log sqlite:<file>.`,
+      );
+    }
+    expect(existsSync(path.join(cwd, 'data'))).toBe(false);
+  }, 60_000);
 
   it('[CLI-FAILURES] a server that does not start, dies, is no factory or is not there is named', async () => {
     writeFileSync(path.join(cwd, 'no-factory.mjs'), 'export const server = 1;\n');

@@ -26,7 +26,7 @@ const GIVE_UP_EARLIER = 0.75;
 /** Time without renewal after which a process that shares the log loses its partitions. */
 const EMBEDDED_LEASE_MS = 3000;
 
-/** Errors: `LogError`; {@link StartError} if the folder of a log file cannot be made. */
+/** Errors: `LogError`; {@link StartError} if the folder of a log file is not there, or that of the default cannot be made. */
 export async function openLog(settings: LogSettings, by: LogUser): Promise<Log> {
   const { location, retentionMs, maxBytes, partitions } = settings;
   if (location.kind === 'kafka')
@@ -42,27 +42,26 @@ export async function openLog(settings: LogSettings, by: LogUser): Promise<Log> 
   if (location.kind === 'memory')
     return createMemoryLog({ clock: systemClock, partitions, retentionMs, maxBytes, leaseMs });
   const file = path.resolve(location.file);
-  try {
-    makeFolder(path.dirname(file));
-  } catch (error) {
-    throw new StartError(
-      `The folder of the log, ${path.dirname(file)}, cannot be made. Choose another one with --log sqlite:<file>.`,
-      error,
-    );
-  }
+  prepareFolder(path.dirname(file), settings.isDefaultLocation);
   return openSqliteLog({ file, partitions, retentionMs, maxBytes, leaseMs });
 }
 
-/** Like `mkdirSync` with `recursive`, which never returns on file systems that refuse folders with ENOENT (/proc). */
-function makeFolder(folder: string): void {
+/** Makes that of the default. Another one would be made for a slip of the keyboard, and a new log begin there in silence. */
+function prepareFolder(folder: string, isDefault: boolean): void {
   if (existsSync(folder)) return;
-  const parent = path.dirname(folder);
-  if (parent !== folder) makeFolder(parent);
+  if (!isDefault)
+    throw new StartError(
+      `There is no folder ${folder} for the log. Create it, or name another file with --log sqlite:<file>.`,
+    );
   try {
     mkdirSync(folder);
   } catch (error) {
     // Another process that starts at the same time may have been first.
-    if (!existsSync(folder)) throw error;
+    if (existsSync(folder)) return;
+    throw new StartError(
+      `The folder of the log, ${folder}, cannot be made. Choose another one with --log sqlite:<file>.`,
+      error,
+    );
   }
 }
 

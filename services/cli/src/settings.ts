@@ -9,6 +9,8 @@ import type { ServerOrigin } from './server-settings.ts';
 
 export interface LogSettings {
   readonly location: LogLocation;
+  /** Nobody named it, so nobody mistyped it: its folder is made. */
+  readonly isDefaultLocation: boolean;
   readonly retentionMs: number;
   readonly maxBytes: number;
   readonly partitions: number;

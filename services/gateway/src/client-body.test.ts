@@ -119,6 +119,28 @@ describe('bodies', () => {
     expect(parse(text).messages).toHaveLength(1);
   });
 
+  const deep = '['.repeat(520);
+  const twice = '{"jsonrpc":"2.0","method":"m","params":{"a":1,"a":2}}';
+  it.each<[string, string, Uint8Array | string]>([
+    ['nested deeper than 512 levels', 'is nested too deep, whatever else it is', `{"a":1,"a":2}}}nonsense${deep}`],
+    ['not JSON in UTF-8', 'is no JSON, before a name that stands twice in it', `${twice}x`],
+    ['not JSON in UTF-8', 'is no JSON, after brackets that close nothing', `]}}{"a":1,"a":2}`],
+    ['not JSON in UTF-8', 'is no UTF-8', Uint8Array.from([...encodeText(twice.slice(0, -2)), 0xff, 0x7d, 0x7d])],
+    ['A field stands twice', 'has a name twice, before it is no message', '{"a":1,"a":2}'],
+    ['A field stands twice', 'has a name twice, before there are too many', `[${Array(101).fill(twice).join()}]`],
+    ['A field stands twice', 'has a name twice in one of a batch', `[{"jsonrpc":"2.0","method":"m"},${twice}]`],
+    ['at most 100', 'has too many, before one of them is no message', `[${Array(101).fill('1').join()}]`],
+  ])('[GW-BODY] [GW-DEPTH] [GW-TWICE] the first fault is told (%s): a body %s', (fault, _, body) => {
+    expect(refusalOf(body).message).toContain(fault);
+  });
+
+  it('[GW-TWICE] levels are counted from the message on, alone or in a batch', () => {
+    const inArguments = '{"jsonrpc":"2.0","method":"m","params":{"arguments":{"a":1,"a":2}}}';
+    const below = '{"jsonrpc":"2.0","method":"m","params":{"arguments":{"x":{"a":1,"a":2}}}}';
+    for (const text of [inArguments, `[${inArguments}]`]) expect(refusalOf(text).message).toContain('stands twice');
+    for (const text of [below, `[${below}]`]) expect(parse(text).messages).toHaveLength(1);
+  });
+
   it('[GW-VERSION] a request of the era without sessions is told which revisions are served, in its own terms', () => {
     const meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
     const request = { jsonrpc: '2.0', id: 'a', method: 'tools/list', params: { _meta: meta } };

@@ -2,7 +2,7 @@
 import { classifyMessage, findClientFault } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
-import { eachToken, isDeeperThan } from './json-tokens.ts';
+import { eachToken, shapeOf } from './json-tokens.ts';
 import { refuseEraOfMessage } from './refuse-era.ts';
 import { hasRepeatedField } from './repeated-fields.ts';
 
@@ -24,7 +24,8 @@ const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Refusals: `MALFORMED_JSON`, `INVALID_REQUEST` (the message names the fault), `ERA_UNSUPPORTED`. */
 export function parseClientBody(body: Uint8Array): ClientBody {
-  if (isDeeperThan(body, MAX_DEPTH)) refuse('INVALID_REQUEST', `The body is nested deeper than ${MAX_DEPTH} levels`);
+  const { isTooDeep, namesAt } = shapeOf(body, MAX_DEPTH, BATCH_LEVELS);
+  if (isTooDeep) refuse('INVALID_REQUEST', `The body is nested deeper than ${MAX_DEPTH} levels`);
   let value: unknown;
   try {
     value = JSON.parse(UTF8.decode(body));
@@ -32,7 +33,7 @@ export function parseClientBody(body: Uint8Array): ClientBody {
     return refuse('MALFORMED_JSON', 'The body is not JSON in UTF-8');
   }
   const isBatch = Array.isArray(value);
-  if (hasRepeatedField(body, value, isBatch ? BATCH_LEVELS : MESSAGE_LEVELS))
+  if (hasRepeatedField(namesAt, value, isBatch ? BATCH_LEVELS : MESSAGE_LEVELS))
     refuse('INVALID_REQUEST', 'A field stands twice in the message, in its params or in what these hold');
   const entries: readonly unknown[] = Array.isArray(value) ? value : [value];
   if (entries.length === 0) return refuse('INVALID_REQUEST', 'A batch must not be empty');

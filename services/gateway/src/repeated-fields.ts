@@ -2,19 +2,15 @@
  * Names that stand twice in one object. JSON leaves open which of two counts, and parsers differ: the server behind
  * would be asked for something else than was judged here. Pure. SPEC: GW-TWICE.
  */
-import { eachToken } from './json-tokens.ts';
 
 /**
  * Whether an object has a name twice.
- * @param value what `JSON.parse` made of `json`, which keeps one of two.
+ * @param namesAt how many names were written at each level of the text, as `shapeOf` counts them.
+ * @param value what `JSON.parse` made of that text, which keeps one of two.
  * @param levels how many arrays and objects may be around a name: those below are not looked into.
  */
-export function hasRepeatedField(json: Uint8Array, value: unknown, levels: number): boolean {
-  let written = 0;
-  eachToken(json, (kind, _at, depth) => {
-    if (kind === 'colon' && depth <= levels) written++;
-    return true;
-  });
+export function hasRepeatedField(namesAt: readonly number[], value: unknown, levels: number): boolean {
+  const written = namesAt.slice(0, levels + 1).reduce((sum, count) => sum + count, 0);
   return written !== countFields(value, levels);
 }
 

@@ -27,11 +27,11 @@ function builtClient(built: Built): ClientSource {
   const source = fileURLToPath(new URL(`../drivers/${built.language}`, import.meta.url));
   return {
     name,
-    async prepare() {
+    async prepare(options) {
       const files = globSync('**/*.{go,mod,sum,rs,toml,lock}', { cwd: source }).sort();
       const digest = createHash('sha256');
       for (const file of files) digest.update(file).update(readFileSync(path.join(source, file)));
-      const found = await cached(`${built.language}-${digest.digest('hex').slice(0, DIGEST)}`, (folder) =>
+      const found = await cached(`${built.language}-${digest.digest('hex').slice(0, DIGEST)}`, options, (folder) =>
         step(built.compiler, built.args(path.join(folder, built.program)), {
           cwd: source,
           environment: built.environment?.(folder) ?? {},

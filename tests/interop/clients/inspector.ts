@@ -12,8 +12,8 @@ const CALL_MS = 120_000;
 
 export const inspectorClient: ClientSource = {
   name: NAME,
-  async prepare() {
-    const program = await npmProgram(PACKAGE, VERSION, 'mcp-inspector');
+  async prepare(options) {
+    const program = await npmProgram(PACKAGE, VERSION, 'mcp-inspector', options);
     if ('failed' in program) return { name: NAME, skipped: program.failed };
     const ask = async (url: string, ...method: readonly string[]): Promise<string> => {
       const args = [program.file, '--cli', url, '--transport', 'http', '--method', ...method];

@@ -15,8 +15,8 @@ const CALL_MS = 120_000;
 
 export const mcpRemoteClient: ClientSource = {
   name: NAME,
-  async prepare() {
-    const program = await npmProgram(NAME, VERSION, NAME);
+  async prepare(options) {
+    const program = await npmProgram(NAME, VERSION, NAME, options);
     if ('failed' in program) return { name: NAME, skipped: program.failed };
     return { name: NAME, version: VERSION, reportsProgress: true, connect: (url) => connect(program.file, url) };
   },

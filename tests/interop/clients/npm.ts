@@ -8,9 +8,10 @@ export async function npmProgram(
   name: string,
   version: string,
   program: string,
+  options: { readonly mayFetch: boolean },
 ): Promise<{ readonly file: string } | { readonly failed: string }> {
   const install = ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'];
-  const found = await cached(`npm-${name.replace('/', '-')}-${version}`, (folder) =>
+  const found = await cached(`npm-${name.replace('/', '-')}-${version}`, options, (folder) =>
     step('npm', [...install, '--prefix', folder, `${name}@${version}`], { cwd: folder }),
   );
   if ('failed' in found) return found;

@@ -9,9 +9,9 @@ const DRIVER = fileURLToPath(new URL('../drivers/python/drive.py', import.meta.u
 
 export const pythonClient: ClientSource = {
   name: 'Python',
-  async prepare() {
+  async prepare(options) {
     const install = ['-m', 'pip', 'install', '-q', '--disable-pip-version-check', '--root-user-action=ignore'];
-    const found = await cached(`python-mcp-${VERSION}`, (folder) =>
+    const found = await cached(`python-mcp-${VERSION}`, options, (folder) =>
       step('python3', [...install, '--target', folder, `mcp==${VERSION}`]),
     );
     if ('failed' in found) return { name: 'Python', skipped: found.failed };

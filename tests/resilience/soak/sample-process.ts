@@ -1,14 +1,15 @@
 /** What a process of the product holds now, by its own metrics and by the system. */
 import { readdirSync } from 'node:fs';
 import type { ThroughlineProcess } from '@throughline/testkit/processes';
-import { exchange } from '@throughline/testkit/processes';
+import { collectGarbage, exchange } from '@throughline/testkit/processes';
 import type { Sample } from './flatness.ts';
 
 const HEAD_MS = 2000;
 
-/** Null while it does not answer: it may stand still. */
+/** Of a process started with `COLLECTING`: its garbage is collected first. Null while it does not answer: it may stand still. */
 export async function sampleProcess({ pid, adminUrl }: ThroughlineProcess): Promise<Sample | null> {
   try {
+    collectGarbage(pid);
     const answer = await exchange(`${adminUrl}/metrics`, { method: 'GET', headMs: HEAD_MS });
     const text = await answer.text();
     const read = (name: string): number => {

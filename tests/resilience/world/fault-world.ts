@@ -42,6 +42,8 @@ export interface FaultWorldOptions {
   /** Default: the product's own. */
   readonly gatewayArgs?: readonly string[];
   readonly workerArgs?: readonly string[];
+  /** For Node, in every process of the product. */
+  readonly nodeOptions?: string;
 }
 
 export const PARTITIONS = 6;
@@ -55,6 +57,7 @@ export async function startFaultWorld({
   seed,
   gatewayArgs = [],
   workerArgs = [],
+  nodeOptions,
 }: FaultWorldOptions): Promise<FaultWorld> {
   const prefix = `faults-${process.pid}-${Date.now().toString(36)}`;
   const parts: (() => Promise<unknown>)[] = [];
@@ -85,6 +88,7 @@ export async function startFaultWorld({
         runsFile = path.join(folder, 'runs');
         process.env['RUNS_FILE'] = runsFile;
       },
+      ...(nodeOptions === undefined ? {} : { nodeOptions }),
       gatewayArgs: ['--keep-alive', '1s', ...gatewayArgs],
       workerArgs: ['--module', SERVER, '--on-owner-loss', 'restore', '--admin', '127.0.0.1:0', ...workerArgs],
     });

@@ -16,6 +16,8 @@ export interface ClusterOptions extends LogPlaceOptions {
   readonly args?: readonly string[];
   readonly gatewayArgs?: readonly string[];
   readonly workerArgs?: readonly string[];
+  /** For Node, in every process. */
+  readonly nodeOptions?: string;
   /** One pair a gateway, kept by whatever runs in its place. Default: free ones. */
   readonly gatewayPorts?: readonly GatewayPorts[];
   /** Called with the working directory before anything starts. */
@@ -52,7 +54,8 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
     const own = role === 'gateway' ? options.gatewayArgs : options.workerArgs;
     const args = [...log.args(role, place), ...(options.args ?? []), ...(own ?? [])];
     const ports = role === 'gateway' ? options.gatewayPorts?.[place] : undefined;
-    const started = await startThroughline(role, { args, folder: folder.path, ...(ports && { ports }) });
+    const env = options.nodeOptions === undefined ? {} : { NODE_OPTIONS: options.nodeOptions };
+    const started = await startThroughline(role, { args, folder: folder.path, env, ...(ports && { ports }) });
     all.push(started);
     (role === 'gateway' ? gateways : workers)[place] = started;
     return started;

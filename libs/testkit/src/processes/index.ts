@@ -1,5 +1,6 @@
 export { startCluster } from './cluster.ts';
 export type { Cluster, ClusterOptions } from './cluster.ts';
+export { COLLECTING, collectGarbage } from './garbage.ts';
 export { describeAnswer, exchange, HttpAnswer } from './http-exchange.ts';
 export type { Closing, ExchangeOptions } from './http-exchange.ts';
 export { makeFilePlace, makeKafkaPlace } from './log-place.ts';

@@ -87,7 +87,8 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics
     refuseShape(pipeline, request, response);
     next();
   });
-  // A body is read only for those who may send one: the core asks the same again, for whoever calls it directly.
+  // A body is read only for those who may send one. The core asks the same again: a body may take a minute, in which a
+  // token expires, and no caller can say of a request that somebody else has admitted it.
   const admission =
     (endpoint: Endpoint) =>
     (request: Request, _response: Response, next: NextFunction): void => {
