@@ -314,6 +314,32 @@ describe('heartbeats', () => {
     await bench.until(() => heartbeats().at(-1)?.partitions.length === 1);
   });
 
+  it('[WRK-STOOD] tell once that the process stood still for so long that it counted as gone', async () => {
+    bench = await openBench(29);
+    const warned: unknown[][] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      child: () => logger,
+      warn: (...line) => void warned.push(line),
+    };
+    const { process } = await bench.start({ logger, config: { heartbeatMs: 1000, deadAfterMs: 4000 } });
+    const stands = (): unknown[][] => warned.filter(([text]) => String(text).includes('stood still'));
+    await bench.time.advance(10_000);
+    bench.time.pause(process);
+    await bench.time.advance(2500);
+    bench.time.resume(process);
+    await bench.time.advance(10_000);
+    expect(stands()).toEqual([]);
+    bench.time.pause(process);
+    await bench.time.advance(9000);
+    bench.time.resume(process);
+    await bench.time.advance(10_000);
+    expect(stands()).toEqual([[expect.any(String), { stoodMs: expect.any(Number) as number, deadAfterMs: 4000 }]]);
+    const { stoodMs } = stands()[0]![1] as { stoodMs: number };
+    expect(stoodMs).toBeGreaterThan(7900);
+    expect(stoodMs).toBeLessThan(9100);
+  });
+
   it('[WRK-HEARTBEAT] do not pile up while the log does not answer', async () => {
     bench = await openBench(13);
     let waiting = 0;
