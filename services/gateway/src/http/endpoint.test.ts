@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
@@ -239,6 +240,35 @@ describe('bodies', () => {
     expect(await codeOf(refused)).toBe('CAPACITY');
     for (const socket of sockets) socket.destroy();
     await until(async () => (await small.post('{}')).status === 400);
+    await small.stop();
+  });
+
+  it('[GW-BODY-SHARE] silent sockets that announce large bodies take no room from anybody', async () => {
+    const small = await createHttpRig({ maxBodyBytes: 1024 });
+    const head =
+      'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1024\r\n\r\n';
+    const sockets = await Promise.all(Array.from({ length: 100 }, () => small.raw(head)));
+    // Whatever was sent before is read by now.
+    for (let count = 0; count < 10; count++) expect((await small.post('{}')).status).toBe(400);
+    for (const socket of sockets) socket.destroy();
+    await small.stop();
+  });
+
+  it('[GW-BODY-SHARE] a principal whose bodies stall takes its own share and no other: it is 429, others are served', async () => {
+    const tokens = ['alice', 'bob'].map((principal) => ({
+      principal,
+      sha256: createHash('sha256').update(`tok-${principal}`).digest('hex'),
+    }));
+    const small = await createHttpRig({ maxBodyBytes: 1024, tokens });
+    const auth = (name: string) => ({ authorization: `Bearer tok-${name}` });
+    const half = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer tok-alice\r\nContent-Type: application/json\r\nContent-Length: 1024\r\n\r\n{`;
+    const sockets = await Promise.all(Array.from({ length: 200 }, () => small.raw(half)));
+    await until(async () => (await small.post('{}', auth('alice'))).status === 429);
+    const refused = await small.post('{}', auth('alice'));
+    expect([refused.headers.get('retry-after'), await codeOf(refused)]).toEqual(['1', 'RATE_LIMITED']);
+    for (let count = 0; count < 10; count++) expect((await small.post('{}', auth('bob'))).status).toBe(400);
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await small.post('{}', auth('alice'))).status === 400);
     await small.stop();
   });
 
