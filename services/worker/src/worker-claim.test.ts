@@ -556,6 +556,48 @@ describe('leaving', () => {
     }
   });
 
+  it('[WRK-RETRY-PACE] a release that a full disk refuses is tried ever more slowly, told now and then, and done soon when there is room', async () => {
+    bench = await openBench(34);
+    const warned: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (event) => void warned.push(event), child: () => logger };
+    let isFull = false;
+    let tries = 0;
+    let assign = (_assigned: readonly number[]): void => undefined;
+    await bench.start({
+      ...QUICK,
+      logger,
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) => {
+          if (!isFull || to.topic !== 'events') return log.append(to, records);
+          if (records.some(({ headers }) => typeOf(headers) === EVENT_TYPE.released)) tries++;
+          return Promise.reject(new LogError('APPEND_REFUSED', 'no space left', { reason: 'disk-full' }));
+        },
+        join: (options) => {
+          assign = options.onChange;
+          return log.join(options);
+        },
+      }),
+    });
+    await bench.open('k');
+    isFull = true;
+    assign([]);
+    await bench.time.advance(60_000);
+    tries = 0;
+    warned.length = 0;
+    await bench.time.advance(600_000);
+    // Every 2 s, and a line every 30 s.
+    expect(tries).toBeGreaterThan(290);
+    expect(tries).toBeLessThan(310);
+    const lines = warned.filter((event) => event === 'release failed; trying again').length;
+    expect(lines).toBeGreaterThanOrEqual(18);
+    expect(lines).toBeLessThanOrEqual(21);
+    expect(ofType('released')).toEqual([]);
+    isFull = false;
+    await bench.time.advance(3000);
+    expect(ofType('released')).toHaveLength(1);
+  });
+
   it('[WRK-LEAVE] a partition that is taken away is given up in time, though the log answers no append', async () => {
     bench = await openBench(31);
     let isStuck = false;
