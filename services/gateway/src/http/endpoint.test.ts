@@ -401,6 +401,21 @@ describe('the server', () => {
     expect((await fetch(`${rig.gateway.url}/metrics`)).status).toBe(404);
   });
 
+  it('[GW-ADMIN-HOST] a page that was sent here by DNS rebinding gets neither health nor metrics; probes do', async () => {
+    const { port } = new URL(rig.gateway.adminUrl!);
+    const statusFor = async (host: string, path: string): Promise<string | undefined> => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      return /^HTTP\/1\.1 (\d+)/.exec(await readAll(socket))?.[1];
+    };
+    for (const path of ['/livez', '/readyz', '/metrics', '/']) {
+      expect(await statusFor('rebound.evil.example', path)).toBe('403');
+      expect(await statusFor(`rebound.evil.example:${port}`, path)).toBe('403');
+    }
+    for (const host of [`127.0.0.1:${port}`, 'localhost', '10.1.2.3:9464', '[2001:db8::1]:9464', 'gateway:9464'])
+      expect([host, await statusFor(host, '/metrics')]).toEqual([host, '200']);
+  });
+
   it('[GW-ADMIN] from the first moment of a stop it is alive and not ready, and clients are asked to connect elsewhere', async () => {
     const slow = await createHttpRig({ drainMs: 60_000 });
     const session = await slow.open('2025-06-18');
