@@ -7,6 +7,8 @@ export interface DeepResult {
   readonly date: string;
   readonly machine: { readonly cores: number; readonly memoryBytes: number; readonly node: string };
   readonly parts: readonly DeepPart[];
+  /** Sections that people wrote below the table, as they stand there. Default: none. */
+  readonly sections?: string;
 }
 
 export interface DeepPart extends PartResult {
@@ -14,7 +16,7 @@ export interface DeepPart extends PartResult {
   readonly commit: string;
 }
 
-export function renderDeepResult({ date, machine, parts }: DeepResult): string {
+export function renderDeepResult({ date, machine, parts, sections = '' }: DeepResult): string {
   const ms = parts.reduce((sum, part) => sum + part.ms, 0);
   const rows = parts.map(
     ({ name, commit, ms: spent, passed, failed, skipped, note }) =>
@@ -30,6 +32,7 @@ export function renderDeepResult({ date, machine, parts }: DeepResult): string {
     '| --- | --- | --- | --- | --- | --- | --- |',
     ...rows,
     '',
+    sections,
   ].join('\n');
 }
 
@@ -47,6 +50,12 @@ export function readDeepParts(page: string): DeepPart[] {
     skipped: Number(groups['skipped']),
     ...(groups['note'] ? { note: groups['note'] } : {}),
   }));
+}
+
+/** What people wrote on a page below its table: from the first heading of a section on. */
+export function readSections(page: string): string {
+  const start = page.indexOf('\n## ');
+  return start < 0 ? '' : page.slice(start + 1);
 }
 
 /** Those of `before` in the order of the lane, each replaced by what it is `now`. */

@@ -2,7 +2,7 @@ import { format } from 'prettier';
 import { describe, expect, it } from 'vitest';
 import { readOptions } from '../options/read-options.ts';
 import { chooseParts, partOptions } from './choose-parts.ts';
-import { mergeParts, readDeepParts, renderDeepResult } from './deep-result.ts';
+import { mergeParts, readDeepParts, readSections, renderDeepResult } from './deep-result.ts';
 import { runCommand } from './run-command.ts';
 import { addUp, exitCodeOf, formatParts, formatTally } from './tally.ts';
 import { readVitestReport } from './vitest-report.ts';
@@ -111,6 +111,16 @@ describe('the page of a deep lane', () => {
     expect(mergeParts(readDeepParts(page), [again, unit])).toEqual([check, again, unit]);
     expect(readDeepParts('# Another page\n\n| a | b |\n')).toEqual([]);
     expect(e2e?.failed).toBe(1);
+  });
+
+  it('[CLI-LANE] keeps what people wrote below the table', async () => {
+    const sections = '## What was seen\n\nTwo failed.\n\n## By hand\n\nNothing.\n';
+    const page = await format(renderDeepResult({ date: '2026-01-31', machine, parts, sections }), {
+      parser: 'markdown',
+    });
+    expect(readSections(page)).toBe(sections);
+    expect(readDeepParts(page)).toEqual(parts);
+    expect(readSections(renderDeepResult({ date: '2026-01-31', machine, parts }))).toBe('');
   });
 });
 

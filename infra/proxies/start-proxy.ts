@@ -13,8 +13,12 @@ import type { ProxyName, ProxyProgram } from './find-proxy.ts';
 export interface ProxyOptions {
   /** The two gateways that the samples name. */
   readonly gateways: GatewayPair;
-  /** Other values than those of the sample, such as `{'timeout server 50s': 'timeout server 1s'}`. Default: none. */
+  /** Other values than those of the sample, before its addresses are replaced, such as `{'timeout server 50s': 'timeout server 1s'}`. Default: none. */
   readonly instead?: Readonly<Record<string, string>>;
+  /** Trust in its certificate, in PEM, if `instead` has it speak TLS. Default: plain HTTP. */
+  readonly ca?: string;
+  /** Whether this status says that it serves as it should. Default: one below 500, which a gateway behind it has said. */
+  isServing?(status: number): boolean;
 }
 
 export interface Proxy extends AsyncDisposable {
@@ -55,7 +59,10 @@ export function adaptSample(sample: string, changes: Readonly<Record<string, str
 }
 
 /** Resolves when it answers. Rejects with what it wrote if it ends before. */
-export async function startProxy(program: ProxyProgram, { gateways, instead = {} }: ProxyOptions): Promise<Proxy> {
+export async function startProxy(
+  program: ProxyProgram,
+  { gateways, instead = {}, ca, isServing = (status) => status < 500 }: ProxyOptions,
+): Promise<Proxy> {
   const port = await findFreePort();
   const [one, two] = gateways;
   const ports = {
@@ -66,7 +73,7 @@ export async function startProxy(program: ProxyProgram, { gateways, instead = {}
   };
   const folder = mkdtempSync(path.join(tmpdir(), `throughline-${program.name}-`));
   const sample = path.join(folder, SAMPLES[program.name]);
-  writeFileSync(sample, adaptSample(readSample(program.name), { ...ports, ...instead }));
+  writeFileSync(sample, adaptSample(readSample(program.name), { ...instead, ...ports }));
   const args =
     program.name === 'haproxy'
       ? ['-db', '-f', sample]
@@ -94,9 +101,13 @@ export async function startProxy(program: ProxyProgram, { gateways, instead = {}
     await within(`${program.name} to end`, exited, STOP_MS);
     rmSync(folder, { recursive: true, force: true });
   };
-  const url = `http://127.0.0.1:${port}/mcp`;
+  const url = `${ca === undefined ? 'http' : 'https'}://127.0.0.1:${port}/mcp`;
   try {
-    await waitUntil(`${program.name} to answer`, () => answers(url, () => running.has(child)), READY_MS);
+    await waitUntil(
+      `${program.name} to answer`,
+      async () => isServing(await statusOf(url, ca, () => running.has(child))),
+      READY_MS,
+    );
   } catch (error) {
     await end();
     throw new Error(`${program.name} does not serve the sample:\n${logs}`, { cause: error });
@@ -104,14 +115,14 @@ export async function startProxy(program: ProxyProgram, { gateways, instead = {}
   return { name: program.name, url, logs: () => logs, [Symbol.asyncDispose]: end };
 }
 
-/** A gateway behind it says what it misses; the proxy alone says 502 or 503. */
-async function answers(url: string, isRunning: () => boolean): Promise<boolean> {
+/** What a request without anything gets; NaN while nobody answers. */
+async function statusOf(url: string, ca: string | undefined, isRunning: () => boolean): Promise<number> {
   if (!isRunning()) throw new Error('it ended');
   try {
-    const { status } = await exchange(url, { method: 'GET', headMs: 2000 });
-    return status < 500;
+    const answer = await exchange(url, { method: 'GET', headMs: 2000, ...(ca === undefined ? {} : { ca }) });
+    return answer.status;
   } catch {
-    return false;
+    return NaN;
   }
 }
 

@@ -23,6 +23,7 @@ function serverOf(
 describe('a call', () => {
   it.each<[title: string, answer: (this: ScriptedServer) => Answer, code: string, mayHaveRun: boolean]>([
     ['a server that is out of reach', () => 'unreachable', 'UNREACHABLE', true],
+    ['a server that is not there', () => 'refused', 'UNREACHABLE', false],
     [
       'a stream that says nothing for ever',
       function () {
@@ -246,6 +247,43 @@ describe('a message that is posted', () => {
     expect((await rig.call(1)).result).toEqual({ ok: true });
     const [first, second] = server.of('tools/call');
     expect(second!.atMs - first!.atMs).toBeGreaterThanOrEqual(995);
+  });
+
+  it('[CLIENT-UNSENT] [CLIENT-REPEAT] what never left is posted again, whatever it does', async () => {
+    let count = 0;
+    const server = serverOf(({ message }) => (++count < 3 ? 'refused' : json(result(message.id))));
+    const rig = await connectRig(COMPATIBLE, server);
+    expect((await rig.call(1)).result).toEqual({ ok: true });
+    expect(server.of('tools/call')).toHaveLength(3);
+  });
+
+  it.each<[order: string, first: Answer, later: Answer, method: string, mayHaveRun: boolean]>([
+    ['of which the first may have come', 'unreachable', 'refused', 'tools/list', true],
+    ['of which a later one may have come', 'refused', 'unreachable', 'tools/call', true],
+    ['of which none has left', 'refused', 'refused', 'tools/call', false],
+    ['that were refused, or sent away with 503', page(503), 'refused', 'tools/call', false],
+  ])('[CLIENT-UNSENT] attempts %s', async (_order, first, later, method, mayHaveRun) => {
+    let count = 0;
+    const server = serverOf(() => (++count === 1 ? first : later));
+    const rig = await connectRig({ ...COMPATIBLE, ...SHORT }, server);
+    const { error } = await within('the call', rig.call(1, method), 12_000);
+    expect(error?.data).toMatchObject({ code: 'UNREACHABLE', mayHaveRun });
+    expect(server.of(method).length).toBeGreaterThan(1);
+  });
+
+  it('[CLIENT-UNSENT] a call whose headers could not be made has not left', async () => {
+    let isBroken = false;
+    const headers = (): Record<string, string> => {
+      if (isBroken) throw new Error('no token');
+      return {};
+    };
+    const rig = await connectRig(
+      { ...COMPATIBLE, ...SHORT, headers },
+      serverOf(() => page(500)),
+    );
+    isBroken = true;
+    const { error } = await within('the call', rig.call(1), 12_000);
+    expect(error?.data).toMatchObject({ code: 'UNREACHABLE', mayHaveRun: false });
   });
 
   it('[CLIENT-REPEAT] a notification is posted until it is taken, or its sender is told', async () => {

@@ -8,6 +8,7 @@ import { ScriptedServer } from './scripted-server.ts';
 
 export interface HeardError extends Error {
   readonly code?: string;
+  readonly retry?: { readonly attempt: number; readonly inMs: number };
 }
 
 export interface ClientRig {
@@ -48,6 +49,7 @@ export function makeRig(
   options: ResumableTransportOptions = {},
   server = new ScriptedServer(),
   onMessage?: (message: Got) => unknown,
+  url = 'http://server.test/mcp',
 ): ClientRig {
   const heard: string[] = [];
   const got: Got[] = [];
@@ -55,7 +57,7 @@ export function makeRig(
   const lost: LostSession[] = [];
   const restored: RestoredSession[] = [];
   const unproven: UnprovenNotice[] = [];
-  const transport = new ResumableTransport('http://server.test/mcp', {
+  const transport = new ResumableTransport(url, {
     fetch: server.fetch,
     ...PATIENT,
     onSessionLost(what) {

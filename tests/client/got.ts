@@ -17,6 +17,6 @@ export interface Got {
   readonly error?: {
     readonly code: number;
     readonly message: string;
-    readonly data: { readonly code?: string; readonly mayHaveRun?: boolean };
+    readonly data: { readonly code?: string; readonly cause?: string; readonly mayHaveRun?: boolean };
   };
 }

@@ -134,6 +134,49 @@ describe('credentials', () => {
     expect(rig.lost).toEqual([]);
   });
 
+  it('[CLIENT-AUTH] a resume that is not let in is tried again: the session and its place stay for whoever logs in later', async () => {
+    const server = new ScriptedServer();
+    let isLocked = false;
+    server.answer = ({ method, headers, message }) => {
+      if (isLocked) return new Response(null, { status: 401 });
+      if (method === 'GET' && headers.has('last-event-id')) return server.sse().event('b', result(1));
+      if (method === 'GET') return new Response(null, { status: 405 });
+      if (message.id === 2) return json(result(2));
+      isLocked = true;
+      return server.sse().event('a', note('first')).cut();
+    };
+    let asked = 0;
+    const onUnauthorized = (): Promise<boolean> => {
+      asked++;
+      return Promise.resolve(false);
+    };
+    const rig = await connectRig({ policy: 'compatible', onUnauthorized }, server);
+    const first = rig.call(1);
+    await server.until('GET', 3);
+    // Meanwhile others are told at once, and that they have not run.
+    expect((await rig.call(2)).error?.data).toMatchObject({ code: 'HTTP_STATUS', status: 401, mayHaveRun: false });
+    rig.got.length = 0;
+    isLocked = false;
+    expect((await first).result).toEqual({ ok: true });
+    expect((await rig.call(2)).result).toEqual({ ok: true });
+    expect(asked).toBeGreaterThan(1);
+    expect([server.sessions, rig.lost]).toEqual([1, []]);
+  });
+
+  it('[CLIENT-AUTH] a resume that is never let in fails the call, which may have run, and not the session', async () => {
+    const server = new ScriptedServer();
+    server.answer = ({ method, message }) =>
+      method === 'GET'
+        ? new Response(null, { status: 401 })
+        : message.id === 1
+          ? server.sse().event('a', note('first')).cut()
+          : json(result(message.id));
+    const rig = await connectRig({ policy: 'compatible', ...SHORT }, server);
+    expect((await rig.call(1)).error?.data).toMatchObject({ code: 'HTTP_STATUS', status: 401, mayHaveRun: true });
+    expect((await rig.call(2)).result).toEqual({ ok: true });
+    expect([server.sessions, rig.lost]).toEqual([1, []]);
+  });
+
   it('[CLIENT-AUTH] credentials that cannot be had before the deadline fail the call, which was not run', async () => {
     const server = jsonServer();
     server.answer = () => new Response(null, { status: 401 });

@@ -65,7 +65,10 @@ export class Stream {
   }
 }
 
-export type Answer = Response | Stream | 'unreachable';
+/** `refused`: nobody listens, which the platform says; `unreachable`: nobody knows how far the request came. */
+export type Answer = Response | Stream | 'unreachable' | 'refused';
+
+const REFUSED = Object.assign(new Error('connect'), { code: 'ECONNREFUSED', syscall: 'connect' });
 
 export class ScriptedServer {
   readonly asked: Asked[] = [];
@@ -108,6 +111,7 @@ export class ScriptedServer {
         ? this.onInitialize(asked)
         : new Response(null, { status: 202 });
     if (answer === 'unreachable') throw new TypeError('fetch failed');
+    if (answer === 'refused') throw new TypeError('fetch failed', { cause: REFUSED });
     return answer instanceof Stream ? answer.response : answer;
   };
 

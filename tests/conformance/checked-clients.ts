@@ -33,8 +33,12 @@ const LIMITS = { initialDelayMs: 20, maxDelayMs: 200, giveUpMs: 2500, silenceMs:
 
 export const resumable =
   (line: ClientLine, policy: 'strict' | 'compatible'): ConnectClient =>
-  async (url, { event, refused, unproven }) => {
-    const options = { ...LIMITS, policy, onSessionLost: refused, onUnproven: unproven };
+  async (url, { event, refused, unproven, gaveUp }) => {
+    const onUnauthorized = (): Promise<boolean> => {
+      gaveUp();
+      return Promise.resolve(false);
+    };
+    const options = { ...LIMITS, policy, onSessionLost: refused, onUnproven: unproven, onUnauthorized };
     const client = await connectResumable(line, url, options, event);
     return { callTool: (name, args) => client.callTool(name, args), close: () => client[Symbol.asyncDispose]() };
   };

@@ -72,6 +72,21 @@ describe.each(REVISIONS)('a session of %s', { timeout: 120_000 }, (version) => {
     expect(JSON.stringify(samples)).toContain('{\\"sampling\\":{},\\"roots\\":{\\"listChanged\\":true}}');
   });
 
+  it('[MCP-L3] what it did not declare it is not asked, and its server hears so at once', async () => {
+    const client = await connect(ELICITATION);
+    const listening = await client.listen(url);
+    const messages = await toEnd(await client.callTool(url, 'ask_anyway'));
+    expect(messages.map(({ method }) => method)).toEqual([undefined]);
+    const [{ text }] = messages[0]?.result?.['content'] as [{ text: string }];
+    expect(JSON.parse(text)).toEqual([
+      [-32601, { roots: {} }],
+      [-32601, { sampling: {} }],
+      [-32602, { elicitation: { url: {} } }],
+    ]);
+    expect(said(listening)).toEqual([]);
+    listening.cut();
+  });
+
   it('[MCP-L4] ping is answered with an empty result while a call runs, and so is a ping of a moment before', async () => {
     const client = await connect();
     const running = await client.callTool(url, 'countdown', { from: 100_000, intervalMs: 50 }, 'long');

@@ -26,17 +26,36 @@ export class TransportError extends Error {
   readonly status: number | undefined;
   /** Milliseconds that the server asks to wait, by `Retry-After`. */
   readonly retryAfterMs: number | undefined;
+  /** Of `UNREACHABLE`: what the platform says it was, as `ECONNREFUSED`. Browsers say nothing. */
+  readonly causeCode: string | undefined;
+  /** Of `UNREACHABLE`: it is certain that nothing of the request has left this side. */
+  readonly wasUnsent: boolean;
+  /** Of what is tried again, when it is told to `onerror`. */
+  retry: Retry | undefined;
 
-  constructor(
-    code: TransportCode,
-    message: string,
-    more: { readonly status?: number; readonly retryAfterMs?: number | undefined; readonly cause?: unknown } = {},
-  ) {
+  constructor(code: TransportCode, message: string, more: TransportErrorFields = {}) {
     super(message, 'cause' in more ? { cause: more.cause } : {});
     this.code = code;
     this.status = more.status;
     this.retryAfterMs = more.retryAfterMs;
+    this.causeCode = more.causeCode;
+    this.wasUnsent = more.wasUnsent === true;
   }
+}
+
+interface Retry {
+  /** Attempts that have failed since the server was last heard. */
+  readonly attempt: number;
+  /** Milliseconds until the next one. */
+  readonly inMs: number;
+}
+
+interface TransportErrorFields {
+  readonly status?: number;
+  readonly retryAfterMs?: number | undefined;
+  readonly cause?: unknown;
+  readonly causeCode?: string | undefined;
+  readonly wasUnsent?: boolean;
 }
 
 /**
@@ -79,9 +98,10 @@ export function failedCall(id: JsonRpcId, error: ClientError, mayHaveRun: boolea
       code: error.code,
       ...(error instanceof ResumptionRejected
         ? { reason: error.reason, action: error.action }
-        : error.status === undefined
-          ? {}
-          : { status: error.status }),
+        : {
+            ...(error.status === undefined ? {} : { status: error.status }),
+            ...(error.causeCode === undefined ? {} : { cause: error.causeCode }),
+          }),
       mayHaveRun,
     },
   });

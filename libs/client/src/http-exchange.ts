@@ -1,8 +1,10 @@
-/** One HTTP request to the server, as far as the head of its answer. SPEC: CLIENT-HTTP, CLIENT-AUTH. */
+/** One HTTP request to the server, as far as the head of its answer. SPEC: CLIENT-HTTP, CLIENT-AUTH, CLIENT-UNSENT. */
 import { HTTP_HEADER } from '@throughline/protocol';
 import { TransportError } from './client-errors.ts';
+import { isUnauthorized } from './judge-answer.ts';
 import type { AnswerHead } from './judge-answer.ts';
 import type { Settings } from './options.ts';
+import { readFailure } from './read-failure.ts';
 import { redirectTarget } from './redirect-target.ts';
 import { untilAborted, within } from './wait.ts';
 
@@ -25,8 +27,7 @@ export interface ExchangeRequest {
 export async function exchange(settings: Settings, request: ExchangeRequest): Promise<Response> {
   const { answer, sent } = await send(settings, request);
   const { onUnauthorized } = settings.user;
-  const mayAuthorize = answer.status === 401 || (answer.status === 403 && answer.headers.has('www-authenticate'));
-  if (!mayAuthorize || onUnauthorized === undefined) return answer;
+  if (!isUnauthorized(answer) || onUnauthorized === undefined) return answer;
   let isRenewed: boolean;
   try {
     isRenewed = await untilAborted(onUnauthorized.call(settings.user, answer, sent), request.signal);
@@ -50,9 +51,15 @@ interface Sent {
 async function send(settings: Settings, request: ExchangeRequest): Promise<Sent> {
   const { timeoutMs, signal } = request;
   const controller = new AbortController();
+  // User and password of a URL are not of its origin.
+  const server = `The server at ${settings.url.origin}`;
+  let wasUnsent = true;
+  const onSend = (): void => {
+    wasUnsent = false;
+  };
   const late = (): TransportError =>
-    new TransportError('UNREACHABLE', `The server did not answer within ${timeoutMs} ms`);
-  const asked = ask(settings, request, controller.signal);
+    new TransportError('UNREACHABLE', `${server} did not answer within ${timeoutMs} ms`, { wasUnsent });
+  const asked = ask(settings, request, controller.signal, onSend);
   try {
     return await within(asked, timeoutMs, late, signal);
   } catch (cause) {
@@ -64,19 +71,32 @@ async function send(settings: Settings, request: ExchangeRequest): Promise<Sent>
       () => undefined,
     );
     if (cause instanceof TransportError) throw cause;
-    throw new TransportError('UNREACHABLE', 'The server cannot be reached', { cause });
+    const failure = readFailure(cause);
+    const { causeCode } = failure;
+    const why = causeCode === undefined ? '' : `: ${causeCode}`;
+    throw new TransportError('UNREACHABLE', `${server} cannot be reached${why}`, {
+      cause,
+      causeCode,
+      wasUnsent: wasUnsent || failure.wasUnsent,
+    });
   }
 }
 
 /** Redirects of one request that are followed. */
 const MAX_REDIRECTS = 5;
 
-async function ask(settings: Settings, request: ExchangeRequest, signal: AbortSignal): Promise<Sent> {
+async function ask(
+  settings: Settings,
+  request: ExchangeRequest,
+  signal: AbortSignal,
+  onSend: () => void,
+): Promise<Sent> {
   const { method, body } = request;
   const headers = await makeHeaders(settings, request);
   // Only those are followed that keep session id and credentials where they are: `fetch` itself would follow others.
   const init: RequestInit = { method, headers, redirect: 'manual', signal, ...(body === undefined ? {} : { body }) };
   let url = settings.url;
+  onSend();
   for (let followed = 0; ; followed++) {
     const answer = await settings.fetch(url, init);
     const next = followed < MAX_REDIRECTS ? redirectTarget(url, answer) : null;
@@ -106,6 +126,7 @@ export function headOf(answer: Response): AnswerHead {
     sessionId: headers.get(HTTP_HEADER.sessionId),
     epoch: headers.get(HTTP_HEADER.replayEpoch),
     contentType: headers.get('content-type'),
+    isUnauthorized: isUnauthorized(answer),
   };
 }
 

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { chooseNumbering } from './choose-numbering.ts';
+import { headOf } from './http-exchange.ts';
 import { judgeAnswer } from './judge-answer.ts';
 import { newStream } from './stream-checkpoint.ts';
 
@@ -20,7 +21,6 @@ describe('the head of an answer to a resume', () => {
     [204, 'S', 'E', null, 'finished'],
     [405, null, null, 'text/html', 'finished'],
     [400, 'S', 'E', 'application/json', 'session-invalid'],
-    [401, null, null, null, 'session-invalid'],
     [403, null, null, null, 'session-invalid'],
     [404, 'S', 'E', SSE, 'session-invalid'],
     [410, null, null, null, 'session-invalid'],
@@ -35,15 +35,27 @@ describe('the head of an answer to a resume', () => {
     [200, 'S', 'E', 'text/event-stream-not', 'retry'],
     [200, 'S', 'E', null, 'retry'],
   ])('[CLIENT-ANSWER] %d with session %j, epoch %j, type %j: %s', (status, sessionId, epoch, contentType, expected) => {
-    const verdict = judgeAnswer(at, { status, sessionId, epoch, contentType });
+    const verdict = judgeAnswer(at, { status, sessionId, epoch, contentType, isUnauthorized: false });
     const said =
       verdict.do === 'reject' ? verdict.reason : verdict.do === 'read' ? `read ${verdict.proved.join()}` : verdict.do;
     expect(said).toBe(expected);
   });
 
+  it.each<[status: number, headers: Record<string, string>, verdict: string]>([
+    [401, {}, 'retry'],
+    [401, { 'WWW-Authenticate': 'Bearer' }, 'retry'],
+    [403, { 'WWW-Authenticate': 'Bearer error="insufficient_scope"' }, 'retry'],
+    [403, {}, 'reject'],
+  ])(
+    '[CLIENT-ANSWER] [CLIENT-AUTH] %d with %o says nothing about the session where it asks for credentials: %s',
+    (status, headers, expected) => {
+      expect(judgeAnswer(at, headOf(new Response(null, { status, headers }))).do).toBe(expected);
+    },
+  );
+
   it('[CLIENT-ANSWER] a name that was never told proves nothing and is no change', () => {
     const unnamed = newStream('standalone', null, { sessionId: null, epoch: null });
-    const head = { status: 200, sessionId: 'S', epoch: 'E', contentType: SSE };
+    const head = { status: 200, sessionId: 'S', epoch: 'E', contentType: SSE, isUnauthorized: false };
     expect(judgeAnswer(unnamed, head)).toEqual({ do: 'read', proved: [] });
   });
 });

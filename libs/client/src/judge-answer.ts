@@ -8,20 +8,22 @@ export interface AnswerHead {
   readonly sessionId: string | null;
   readonly epoch: string | null;
   readonly contentType: string | null;
+  /** It asks for other credentials: {@link isUnauthorized}. */
+  readonly isUnauthorized: boolean;
 }
 
 export type AnswerVerdict =
   | { readonly do: 'read'; readonly proved: readonly Fact[] }
   /** Nothing follows on this stream. */
   | { readonly do: 'finished' }
-  /** Nobody has decided anything: a proxy, an overloaded or a starting server. */
+  /** Nobody has decided anything about the session: a proxy, an overloaded or a starting server, or one that wants a login first. */
   | { readonly do: 'retry' }
   | Rejected;
 
 export function judgeAnswer(checkpoint: StreamCheckpoint, head: AnswerHead): AnswerVerdict {
   const { status } = head;
   if (status === 204 || status === 405) return { do: 'finished' };
-  if (isTemporary(status)) return { do: 'retry' };
+  if (isTemporary(status) || head.isUnauthorized) return { do: 'retry' };
   if (status < 200 || status > 299) return reject('session-invalid', `the server answered ${status}`);
   const changed = judgeNames(checkpoint, head);
   if (changed !== null) return changed;
@@ -48,6 +50,11 @@ export function judgeNames(
 /** Whether the same request may be answered otherwise later: it says nothing about session or cursor. */
 export function isTemporary(status: number): boolean {
   return status === 408 || status === 409 || status === 425 || status === 429 || status >= 500;
+}
+
+/** Whoever is not let in is told nothing about the session: with other credentials it may go on. */
+export function isUnauthorized({ status, headers }: Pick<Response, 'status' | 'headers'>): boolean {
+  return status === 401 || (status === 403 && headers.has('www-authenticate'));
 }
 
 export function mediaType(contentType: string | null): string {

@@ -49,7 +49,7 @@ export interface OrphanAnswer {
 }
 
 export interface ResumableTransportOptions {
-  /** Default: the global one. */
+  /** Makes one request a call: if it repeats any by itself, what a failure says of the last may not be so of the first. Default: the global one. */
   readonly fetch?: (url: string | URL, init?: RequestInit) => Promise<Response>;
   /** Sent with every request; a function is asked before each. */
   readonly headers?: HeadersLike | (() => HeadersLike | Promise<HeadersLike>);

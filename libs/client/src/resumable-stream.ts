@@ -112,8 +112,10 @@ export class ResumableStream {
       const error = end.error ?? new TransportError('NO_ANSWER', 'The connection ended before the answer came');
       if (performance.now() - began >= this.#host.settings.maxDelayMs && this.#heardAtMs > began) this.#progress();
       if (!this.#mayGoOn()) return { kind: 'failed', error, mayHaveRun: this.#mayHaveRun };
-      if (end.error !== null) this.#host.report(end.error);
-      await pause(this.#delay(error), this.#stop.signal);
+      const inMs = this.#delay(error);
+      error.retry = { attempt: this.#attempt, inMs: Math.round(inMs) };
+      if (end.error !== null) this.#host.report(error);
+      await pause(inMs, this.#stop.signal);
     }
   }
 
@@ -216,8 +218,9 @@ export class ResumableStream {
     this.#mayHaveRun = true;
     const request = { method: 'POST', body, headers, timeoutMs, signal: this.#stop.signal } as const;
     const answer = await this.#host.request(request).catch((error: unknown) => {
-      // Whoever is not let in has not run anything.
-      if (error instanceof TransportError && error.code === 'CREDENTIALS') this.#mayHaveRun = hadRun;
+      // Whoever is not let in, or never came as far as the door, has not run anything.
+      if (error instanceof TransportError && (error.code === 'CREDENTIALS' || error.wasUnsent))
+        this.#mayHaveRun = hadRun;
       throw error;
     });
     const { status } = answer;

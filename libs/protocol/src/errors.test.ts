@@ -39,6 +39,8 @@ const CODES: readonly (readonly [code: string, http: number, jsonRpc: number, re
   ['RESULT_TOO_LARGE', 200, -32603, 'never'],
   ['ID_REUSED', 200, -32600, 'never'],
   ['SERVER_FAILED', 200, -32603, 'application'],
+  ['CAPABILITY_UNDECLARED', 200, -32601, 'never'],
+  ['CAPABILITY_LIMITED', 200, -32602, 'never'],
 ];
 
 const REASONS: readonly (readonly [reason: ResumptionReason, code: string, action: string])[] = [

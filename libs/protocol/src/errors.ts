@@ -56,6 +56,10 @@ export const ERROR_TABLE = {
   RESULT_TOO_LARGE: { http: 200, jsonRpc: -32603, retry: 'never' },
   ID_REUSED: { http: 200, jsonRpc: -32600, retry: 'never' },
   SERVER_FAILED: { http: 200, jsonRpc: -32603, retry: 'application' },
+  // What a hosted server hears of its client: its client hears none of it.
+  CAPABILITY_UNDECLARED: { http: 200, jsonRpc: -32601, retry: 'never' },
+  /** The client takes such requests, but not this use of them. */
+  CAPABILITY_LIMITED: { http: 200, jsonRpc: -32602, retry: 'never' },
 } as const satisfies Record<string, ErrorRow>;
 
 export type ErrorCode = keyof typeof ERROR_TABLE;

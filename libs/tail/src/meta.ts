@@ -133,8 +133,13 @@ export class Meta {
 
   /** Whether a heartbeat of `worker` was seen within `withinMs`. */
   isAlive(worker: string, withinMs: number): boolean {
-    const seen = this.#folded.workers.get(worker);
-    return seen !== undefined && this.#clock.monoMs() - seen.seenMonoMs <= withinMs;
+    const seenMs = this.seenMs(worker);
+    return seenMs !== null && this.#clock.monoMs() - seenMs <= withinMs;
+  }
+
+  /** When the newest heartbeat of `worker` was read, by the monotonic clock; `null` if none was, or its last one said that it ended. */
+  seenMs(worker: string): number | null {
+    return this.#folded.workers.get(worker)?.seenMonoMs ?? null;
   }
 
   /** Partitions with a living owner that takes new sessions. */

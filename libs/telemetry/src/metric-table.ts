@@ -117,7 +117,7 @@ export const METRIC_TABLE = {
   },
   throughline_worker_dropped_total: {
     type: 'counter',
-    help: 'Client messages dropped, by reason.',
+    help: 'Messages of clients and of servers that reached nobody, by reason.',
     labels: ['reason'],
   },
   throughline_worker_unreadable_total: {

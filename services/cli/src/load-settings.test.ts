@@ -363,6 +363,36 @@ describe('access', () => {
     },
   );
 
+  it('[CLI-PUBLIC-URL] is not the business of who does not serve', () => {
+    write('tokens', `ops:${HASH}\n`);
+    const environment = { THROUGHLINE_PUBLIC_URL: 'http://mcp.example', THROUGHLINE_AUTH_TOKENS_FILE: 'tokens' };
+    expect(faults('worker', environment)).toEqual([]);
+    expect(faults('serve', environment)).toEqual([expect.stringContaining('must be https')]);
+  });
+
+  it('[GW-PROXY-RANGE] [AUTH-LIMIT-ADDRESS] proxies are trusted where they are named, and limits set where they are', () => {
+    const { gateway } = load('serve');
+    expect([gateway.trustProxy, gateway.requestsPerSecondPerPrincipal, gateway.streamsPerPrincipal]).toEqual([
+      [],
+      null,
+      null,
+    ]);
+    const set = load(
+      'serve --trust-proxy 10.0.0.0/24,loopback --max-requests-per-principal 5 --max-new-sessions-per-principal 6',
+    ).gateway;
+    expect([set.trustProxy, set.requestsPerSecondPerPrincipal, set.newSessionsPerHourPerPrincipal]).toEqual([
+      ['10.0.0.0/24', 'loopback'],
+      5,
+      6,
+    ]);
+    expect(faults('gateway --log sqlite:x --trust-proxy loopback,proxy.example')).toEqual([
+      '--trust-proxy "loopback,proxy.example": must be addresses or ranges of proxies, such as 10.0.0.5,10.0.0.0/24,fd00::/64, or loopback; "proxy.example" is none.',
+    ]);
+    expect(faults('serve --max-streams-per-principal 0')).toEqual([
+      '--max-streams-per-principal "0": must be at least 1.',
+    ]);
+  });
+
   it('[CLI-TLS] takes a certificate and a key, from where they were written', () => {
     const own = makeSelfSigned(cwd, 'own');
     expect(load('serve --tls-cert own.pem --tls-key own.key').gateway.tls).toEqual({

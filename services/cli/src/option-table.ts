@@ -577,6 +577,16 @@ export const OPTIONS = {
     roles: SERVING,
     gateway: 'streamsPerPrincipal',
   },
+  'max-new-sessions-per-principal': {
+    group: 'Limits of the gateway',
+    kind: 'count',
+    placeholder: 'number',
+    default: null,
+    help: 'Sessions that one principal may begin in an hour; more get 429. Where nobody is asked for a token: of one address. Without: 10000 of a principal, any number of an address.',
+    yaml: 'limits.maxNewSessionsPerPrincipal',
+    roles: SERVING,
+    gateway: 'newSessionsPerHourPerPrincipal',
+  },
   'keep-alive': {
     group: 'Limits of the gateway',
     kind: 'duration',

@@ -114,6 +114,14 @@ export const GatewayConfigSchema = z.strictObject({
     .describe(
       'Open SSE connections of one principal, or of one address where nobody is asked for a token; more get 429. Null: 1000 of a principal, any number of an address.',
     ),
+  newSessionsPerHourPerPrincipal: z
+    .int()
+    .min(1)
+    .nullable()
+    .default(null)
+    .describe(
+      'Sessions that one principal may begin in an hour, or one address where nobody is asked for a token; more get 429. Null: 10,000 of a principal, any number of an address.',
+    ),
   keepAliveMs: z
     .int()
     .min(100)

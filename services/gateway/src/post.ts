@@ -1,6 +1,6 @@
 /**
  * POST: append to `inbound`, wait for the ack, then answer on the stream of the request. The cursor is placed before
- * the append, so that no answer can be missed. SPEC: GW-POST, GW-INIT.
+ * the append, so that no answer can be missed. SPEC: GW-POST, GW-INIT, AUTH-LIMIT-SESSIONS.
  */
 import { startFollowing, startNumbering } from '@throughline/history';
 import {
@@ -100,6 +100,8 @@ async function newSession(
   const partition = await choosePartition(context, epoch, request.signal);
   if (partition === undefined) return refuse('NO_OWNER', 'No worker takes new sessions at the moment; try again');
   const tail = await tailOf(context, partition, request.signal);
+  const { principal, share, untilMs } = speaker;
+  context.limits.begin(share);
   const id = {
     epoch,
     partition,
@@ -109,7 +111,6 @@ async function newSession(
   };
   const [secret] = context.config.secrets;
   if (secret === undefined) throw new TypeError('no secret to sign session ids with');
-  const { principal, share, untilMs } = speaker;
   const text = signSessionId(id, { principal, server: request.server }, secret);
   // Priming follows what the client asked for: it asks for a revision that it understands.
   return {

@@ -5,25 +5,36 @@ import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RefusedError } from './answer-error.ts';
 import { GatewayConfigSchema } from './config.ts';
-import { limitsOf, PrincipalLimits, takeRequest } from './principal-limits.ts';
+import { limitsOf, PrincipalLimits, takeOne } from './principal-limits.ts';
 import { progress } from './testing/backend.ts';
-import { call, createRig } from './testing/core-rig.ts';
+import { call, createRig, initialize } from './testing/core-rig.ts';
 import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
 
+const NO_LIMITS = {
+  requestsPerSecondPerPrincipal: null,
+  streamsPerPrincipal: null,
+  newSessionsPerHourPerPrincipal: null,
+};
+
 describe('a share', () => {
-  it.each<[string, Parameters<typeof takeRequest>, ReturnType<typeof takeRequest>]>([
-    ['of one not seen is two seconds', [undefined, 10, 500], { ok: true, share: { left: 19, atMs: 500 } }],
-    ['grows by its rate', [{ left: 3, atMs: 500 }, 10, 700], { ok: true, share: { left: 4, atMs: 700 } }],
-    ['grows to two seconds', [{ left: 3, atMs: 0 }, 10, 99_000], { ok: true, share: { left: 19, atMs: 99_000 } }],
-    ['that is used up says how long', [{ left: 0.5, atMs: 0 }, 10, 0], { ok: false, waitMs: 50 }],
-    ['of one a second', [{ left: 0, atMs: 0 }, 1, 250], { ok: false, waitMs: 750 }],
-  ])('[AUTH-LIMIT] %s', (_, given, taken) => {
-    expect(takeRequest(...given)).toEqual(taken);
+  const ten = { perSecond: 10, atOnce: 20 };
+
+  it.each<[string, Parameters<typeof takeOne>, ReturnType<typeof takeOne>]>([
+    ['of one not seen is all at once', [undefined, ten, 500], { ok: true, share: { left: 19, atMs: 500 } }],
+    ['grows by its rate', [{ left: 3, atMs: 500 }, ten, 700], { ok: true, share: { left: 4, atMs: 700 } }],
+    ['grows no further', [{ left: 3, atMs: 0 }, ten, 99_000], { ok: true, share: { left: 19, atMs: 99_000 } }],
+    ['that is used up says how long', [{ left: 0.5, atMs: 0 }, ten, 0], { ok: false, waitMs: 50 }],
+    ['of one a second', [{ left: 0, atMs: 0 }, { perSecond: 1, atOnce: 2 }, 250], { ok: false, waitMs: 750 }],
+  ])('[AUTH-LIMIT] [AUTH-LIMIT-SESSIONS] %s', (_, given, taken) => {
+    expect(takeOne(...given)).toEqual(taken);
   });
 
   it('[AUTH-LIMIT] of a principal is no share of another, and who has no key has none', () => {
     const clock = createVirtualTime({ seed: 1 }).clock();
-    const limits = new PrincipalLimits({ requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: 1 }, clock);
+    const limits = new PrincipalLimits(
+      { ...NO_LIMITS, requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: 1 },
+      clock,
+    );
     for (let number = 0; number < 10; number++) limits.enter('mallory');
     expect(() => {
       limits.enter('mallory');
@@ -41,7 +52,10 @@ describe('a share', () => {
 
   it('[AUTH-LIMIT] is remembered for 10,000 principals: the one that was silent longest has a new one', () => {
     const clock = createVirtualTime({ seed: 1 }).clock();
-    const limits = new PrincipalLimits({ requestsPerSecondPerPrincipal: 1, streamsPerPrincipal: 1 }, clock);
+    const limits = new PrincipalLimits(
+      { ...NO_LIMITS, requestsPerSecondPerPrincipal: 1, streamsPerPrincipal: 1 },
+      clock,
+    );
     const use = (name: string): void => {
       limits.enter(name);
       limits.enter(name);
@@ -59,7 +73,7 @@ describe('a share', () => {
 describe('a takeover of an own stream', () => {
   const limits = () =>
     new PrincipalLimits(
-      { requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: 2 },
+      { ...NO_LIMITS, requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: 2 },
       createVirtualTime({ seed: 1 }).clock(),
     );
   const isRefused = (of: PrincipalLimits, stream: string | null): boolean => {
@@ -128,24 +142,32 @@ describe('a takeover of an own stream', () => {
 describe('the sizes of shares', () => {
   const tokens = [{ principal: 'alice', sha256: '0'.repeat(64) }];
   const issuers = [{ issuer: 'https://id.example', jwksUrl: 'https://id.example/keys' }];
+  const given = { requestsPerSecondPerPrincipal: 7, streamsPerPrincipal: 8, newSessionsPerHourPerPrincipal: 9 };
 
-  it.each<[string, object, readonly [number | null, number | null]]>([
-    ['are 1000 by default where tokens are listed', { tokens }, [1000, 1000]],
-    ['are 1000 by default where tokens are issued', { issuers }, [1000, 1000]],
-    ['are those of the configuration', { tokens, requestsPerSecondPerPrincipal: 7, streamsPerPrincipal: 8 }, [7, 8]],
-    ['are none where nobody is asked for a token', {}, [null, null]],
-    ['are those of the configuration there as well', { requestsPerSecondPerPrincipal: 7 }, [7, null]],
-    ['are each by itself', { streamsPerPrincipal: 8 }, [null, 8]],
-  ])('[AUTH-LIMIT] [AUTH-LIMIT-ADDRESS] %s', (_, config, [requests, streams]) => {
+  it.each<[string, object, readonly (number | null)[]]>([
+    ['are these by default where tokens are listed', { tokens }, [1000, 1000, 10_000]],
+    ['are these by default where tokens are issued', { issuers }, [1000, 1000, 10_000]],
+    ['are those of the configuration', { tokens, ...given }, [7, 8, 9]],
+    ['are none where nobody is asked for a token', {}, [null, null, null]],
+    ['are those of the configuration there as well', { requestsPerSecondPerPrincipal: 7 }, [7, null, null]],
+    ['are each by itself', { newSessionsPerHourPerPrincipal: 9 }, [null, null, 9]],
+  ])('[AUTH-LIMIT] [AUTH-LIMIT-SESSIONS] [AUTH-LIMIT-ADDRESS] %s', (_, config, [requests, streams, sessions]) => {
     const secrets = [new Uint8Array(32)];
     const limits = limitsOf(GatewayConfigSchema.parse({ servers: ['demo'], secrets, ...config }));
-    expect(limits).toEqual({ requestsPerSecondPerPrincipal: requests, streamsPerPrincipal: streams });
+    expect(limits).toEqual({
+      requestsPerSecondPerPrincipal: requests,
+      streamsPerPrincipal: streams,
+      newSessionsPerHourPerPrincipal: sessions,
+    });
   });
 });
 
 describe('whose share is used', () => {
   const clock = createVirtualTime({ seed: 1 }).clock();
-  const limits = new PrincipalLimits({ requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: null }, clock);
+  const limits = new PrincipalLimits(
+    { ...NO_LIMITS, requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: null },
+    clock,
+  );
 
   it.each<[string, string, string | null | undefined, string | null]>([
     ['that of a principal, from anywhere', 'alice', '198.51.100.1', 'alice'],
@@ -159,7 +181,7 @@ describe('whose share is used', () => {
   });
 
   it('[AUTH-LIMIT-ADDRESS] where there are no limits nobody looks at an address', () => {
-    const none = new PrincipalLimits({ requestsPerSecondPerPrincipal: null, streamsPerPrincipal: null }, clock);
+    const none = new PrincipalLimits(NO_LIMITS, clock);
     const clientAddress = (): never => {
       throw new TypeError('looked at');
     };
@@ -170,6 +192,10 @@ describe('whose share is used', () => {
 describe('a gateway', () => {
   let rig: Rig;
   let peer: Peer;
+  const tokens = ['alice', 'mallory'].map((principal) => ({
+    principal,
+    sha256: createHash('sha256').update(principal).digest('hex'),
+  }));
   const as = (name: string): { readonly headers: Readonly<Record<string, string>> } => ({
     headers: { authorization: `Bearer ${name}` },
   });
@@ -182,10 +208,6 @@ describe('a gateway', () => {
   beforeEach(async () => {
     rig = await createRig();
     await rig.backend.startWorker();
-    const tokens = ['alice', 'mallory'].map((principal) => ({
-      principal,
-      sha256: createHash('sha256').update(principal).digest('hex'),
-    }));
     peer = await rig.gateway({ tokens, requestsPerSecondPerPrincipal: 2, streamsPerPrincipal: 2 });
   });
   afterEach(() => rig.stop());
@@ -233,5 +255,23 @@ describe('a gateway', () => {
     await rig.time.advance(2000);
     expect([anew.sink.status, again.sink.isEnded]).toEqual([200, true]);
     expect(outcome(await peer.post(session, call(2), as('mallory')))).toEqual([429, 'RATE_LIMITED', '1']);
+  });
+
+  it('[AUTH-LIMIT-SESSIONS] answers 429 with Retry-After to an initialize too many in an hour, takes nothing in, and lets others begin', async () => {
+    const other = await rig.gateway({ tokens, newSessionsPerHourPerPrincipal: 3 });
+    const session = await rig.open(other, '2025-11-25', as('mallory'));
+    await rig.time.run((await other.send('DELETE', null, { session, ...as('mallory') })).done);
+    for (let number = 0; number < 2; number++) await rig.open(other, '2025-11-25', as('mallory'));
+    const before = (await rig.backend.inbound()).length;
+    // It makes no difference that one of them has ended: it is remembered. A third of an hour for the next one.
+    expect(outcome(await other.send('POST', initialize('2025-11-25'), as('mallory')))).toEqual([
+      429,
+      'RATE_LIMITED',
+      '1200',
+    ]);
+    expect((await rig.backend.inbound()).length).toBe(before);
+    await rig.open(other, '2025-11-25', as('alice'));
+    await rig.time.advance(1_200_000);
+    await rig.open(other, '2025-11-25', as('mallory'));
   });
 });

@@ -1,7 +1,7 @@
 /**
- * What one principal may take of a gateway: requests a second, with a burst, and open streams. Each has a share of its
- * own. Where nobody is asked for a token clients are told apart by their addresses, and have shares only if the
- * configuration says of what size. SPEC: AUTH-LIMIT, AUTH-LIMIT-ADDRESS.
+ * What one principal may take of a gateway: requests a second, with a burst, open streams, and new sessions an hour.
+ * Each has a share of its own. Where nobody is asked for a token clients are told apart by their addresses, and have
+ * shares only if the configuration says of what size. SPEC: AUTH-LIMIT, AUTH-LIMIT-SESSIONS, AUTH-LIMIT-ADDRESS.
  */
 import type { Clock } from '@throughline/log';
 import { refuse } from './answer-error.ts';
@@ -13,27 +13,40 @@ import type { GatewayRequest } from './exchange.ts';
 import { once } from './once.ts';
 
 /** `null`: none. */
-type Limits = Pick<GatewayConfig, 'requestsPerSecondPerPrincipal' | 'streamsPerPrincipal'>;
+type Limits = Pick<
+  GatewayConfig,
+  'requestsPerSecondPerPrincipal' | 'streamsPerPrincipal' | 'newSessionsPerHourPerPrincipal'
+>;
 
 /** Requests that one may make at once after silence, as seconds of its rate. */
 const BURST_SECONDS = 2;
 /** Of principals, where the configuration says nothing. */
-const DEFAULT_LIMITS: Limits = { requestsPerSecondPerPrincipal: 1000, streamsPerPrincipal: 1000 };
-/** Principals that are remembered though they have no stream open. */
+const DEFAULT_LIMITS: Limits = {
+  requestsPerSecondPerPrincipal: 1000,
+  streamsPerPrincipal: 1000,
+  newSessionsPerHourPerPrincipal: 10_000,
+};
+const HOUR_SECONDS = 3600;
+/** Principals whose share is remembered, of each kind. */
 const MAX_IDLE = 10_000;
 
 interface Share {
-  /** Requests that may be made now. */
+  /** What may be taken now. */
   readonly left: number;
   readonly atMs: number;
 }
 
+/** How much may be taken: a second, and at once after silence. */
+interface Rate {
+  readonly perSecond: number;
+  readonly atOnce: number;
+}
+
 export type Taken = { readonly ok: true; readonly share: Share } | { readonly ok: false; readonly waitMs: number };
 
-/** One request of a principal that was seen last with `share`; `undefined`: not seen, or forgotten, which is the same. */
-export function takeRequest(share: Share | undefined, perSecond: number, nowMs: number): Taken {
-  const most = perSecond * BURST_SECONDS;
-  const left = Math.min(most, share === undefined ? most : share.left + ((nowMs - share.atMs) * perSecond) / 1000);
+/** One of what is rated, for a principal that was seen last with `share`; `undefined`: not seen, or forgotten, which is the same. */
+export function takeOne(share: Share | undefined, { perSecond, atOnce }: Rate, nowMs: number): Taken {
+  const left = Math.min(atOnce, share === undefined ? atOnce : share.left + ((nowMs - share.atMs) * perSecond) / 1000);
   if (left < 1) return { ok: false, waitMs: ((1 - left) * 1000) / perSecond };
   return { ok: true, share: { left: left - 1, atMs: nowMs } };
 }
@@ -43,11 +56,11 @@ type LimitsConfig = Limits & Pick<GatewayConfig, 'tokens' | 'issuers'>;
 /** The sizes of shares: of principals there are always some, of addresses only those that are configured. */
 export function limitsOf({ tokens, issuers, ...given }: LimitsConfig): Limits {
   const isAsked = tokens !== null || issuers.length > 0;
-  const { requestsPerSecondPerPrincipal, streamsPerPrincipal } = DEFAULT_LIMITS;
+  const of = (name: keyof Limits): number | null => given[name] ?? (isAsked ? DEFAULT_LIMITS[name] : null);
   return {
-    requestsPerSecondPerPrincipal:
-      given.requestsPerSecondPerPrincipal ?? (isAsked ? requestsPerSecondPerPrincipal : null),
-    streamsPerPrincipal: given.streamsPerPrincipal ?? (isAsked ? streamsPerPrincipal : null),
+    requestsPerSecondPerPrincipal: of('requestsPerSecondPerPrincipal'),
+    streamsPerPrincipal: of('streamsPerPrincipal'),
+    newSessionsPerHourPerPrincipal: of('newSessionsPerHourPerPrincipal'),
   };
 }
 
@@ -62,8 +75,9 @@ export interface Speaker extends Caller {
 export class PrincipalLimits {
   readonly #limits: Limits;
   readonly #clock: Clock;
-  /** Oldest use first. */
-  readonly #shares = new Map<string, Share>();
+  /** Of requests and of new sessions; oldest use first. */
+  readonly #requests = new Map<string, Share>();
+  readonly #sessions = new Map<string, Share>();
   readonly #streams = new Map<string, OpenStreams>();
 
   constructor(limits: Limits, clock: Clock) {
@@ -73,9 +87,8 @@ export class PrincipalLimits {
 
   /** Those whose address is not known have one share together: to have none must not help anybody. */
   shareOf(principal: string, request: Pick<GatewayRequest, 'clientAddress'>): ShareKey {
-    const { requestsPerSecondPerPrincipal: perSecond, streamsPerPrincipal: streams } = this.#limits;
     // Then nobody asks for an address that nothing is done with.
-    if (perSecond === null && streams === null) return null;
+    if (Object.values(this.#limits).every((limit) => limit === null)) return null;
     if (principal !== ANONYMOUS_PRINCIPAL) return principal;
     const address = request.clientAddress?.();
     if (address === undefined) return null;
@@ -86,13 +99,29 @@ export class PrincipalLimits {
   enter(share: ShareKey): void {
     const { requestsPerSecondPerPrincipal: perSecond } = this.#limits;
     if (share === null || perSecond === null) return;
-    const taken = takeRequest(this.#shares.get(share), perSecond, this.#clock.monoMs());
-    if (!taken.ok) return refuseFor(`More than ${perSecond} requests a second`, taken.waitMs);
-    this.#shares.delete(share);
-    this.#shares.set(share, taken.share);
-    if (this.#shares.size <= MAX_IDLE) return;
-    const oldest = this.#shares.keys().next();
-    if (oldest.done !== true) this.#shares.delete(oldest.value);
+    const rate = { perSecond, atOnce: perSecond * BURST_SECONDS };
+    this.#take(this.#requests, share, rate, `More than ${perSecond} requests a second`);
+  }
+
+  /**
+   * Counts a session that is about to begin: whatever becomes of it, every gateway remembers it for one maximum life.
+   * Refusal: `RATE_LIMITED`, with the time after which one more may begin.
+   */
+  begin(share: ShareKey): void {
+    const { newSessionsPerHourPerPrincipal: perHour } = this.#limits;
+    if (share === null || perHour === null) return;
+    const rate = { perSecond: perHour / HOUR_SECONDS, atOnce: perHour };
+    this.#take(this.#sessions, share, rate, `More than ${perHour} new sessions an hour`);
+  }
+
+  #take(shares: Map<string, Share>, key: string, rate: Rate, refused: string): void {
+    const taken = takeOne(shares.get(key), rate, this.#clock.monoMs());
+    if (!taken.ok) return refuseFor(refused, taken.waitMs);
+    shares.delete(key);
+    shares.set(key, taken.share);
+    if (shares.size <= MAX_IDLE) return;
+    const oldest = shares.keys().next();
+    if (oldest.done !== true) shares.delete(oldest.value);
   }
 
   /**

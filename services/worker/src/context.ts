@@ -7,6 +7,7 @@ import type { McpHost } from './host/host.ts';
 import type { ToolCatalog } from './consume/tool-catalog.ts';
 import type { InstanceSeats } from './instance-seats.ts';
 import type { RunningPlaces } from './running-places.ts';
+import type { WaitingShares } from './settle/waiting-shares.ts';
 
 export interface WorkerDeps {
   readonly log: Log;
@@ -28,4 +29,5 @@ export interface WorkerContext extends WorkerDeps {
   /** Bounds over all partitions of this worker. */
   readonly places: RunningPlaces;
   readonly seats: InstanceSeats;
+  readonly shares: WaitingShares;
 }

@@ -15,6 +15,7 @@ import type { ToolEffects } from './consume/tool-catalog.ts';
 import type { WorkerContext, WorkerDeps } from './context.ts';
 import { InstanceSeats } from './instance-seats.ts';
 import { RunningPlaces } from './running-places.ts';
+import { WaitingShares } from './settle/waiting-shares.ts';
 
 export interface StartWorkerDeps extends WorkerDeps {
   /** What a probe found of the servers' tools, by server: it spares the caution with tools whose annotations are not known yet. */
@@ -97,6 +98,7 @@ export async function startWorker(config: WorkerConfig, deps: StartWorkerDeps): 
     outages,
     catalogs,
     places: new RunningPlaces(config.maxRunning, config.maxRunningPerPrincipal),
+    shares: new WaitingShares(),
     seats: new InstanceSeats(
       { server: (name) => config.servers[name]?.maxSessions ?? 0, principal: config.maxSessionsPerPrincipal },
       () => {

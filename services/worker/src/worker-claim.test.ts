@@ -12,7 +12,7 @@ import {
 import type { EventRecord } from '@throughline/protocol';
 import { silentLogger } from '@throughline/telemetry';
 import type { Logger } from '@throughline/telemetry';
-import { errorOf, textOf } from './testing/messages.ts';
+import { errorOf, textOf, typeOf } from './testing/messages.ts';
 import { EVENTS, META, openBench } from './testing/worker-bench.ts';
 import type { Bench, WorkerChoice } from './testing/worker-bench.ts';
 
@@ -785,11 +785,6 @@ function claim(worker: string, predecessor: number | null): ReturnType<typeof ma
     worker,
     epoch: bench.epoch(),
   });
-}
-
-function typeOf(headers: readonly (readonly [string, Uint8Array])[]): string {
-  const type = headers.find(([name]) => name === 'type');
-  return type === undefined ? '' : decodeText(type[1]);
 }
 
 function waits(signal: AbortSignal | undefined): Promise<never> {

@@ -127,6 +127,18 @@ export const MUTANTS: readonly Mutant[] = [
     ],
   },
   {
+    name: 'shares-of-what-waits-hold-nobody-up',
+    breaks: 'servers of one principal put as much before the records of another as they like',
+    test: 'services/worker/src/worker-fair.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/settle/waiting-shares.ts',
+        from: 'return principal.bytes > share && session > share / principal.sessions;',
+        to: 'return principal.bytes > 64 * share && session > share / principal.sessions;',
+      },
+    ],
+  },
+  {
     name: 'dispatch-before-start-is-read-back',
     seed: 1,
     breaks: 'a call with effects runs before its start was read back accepted',
@@ -306,19 +318,31 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'sleepers-take-in-at-once',
     breaks: 'an owner that slept runs what it reads before it knows that it was replaced',
-    test: 'tests/simulation/shrunk-seeds.test.ts',
+    test: 'services/worker/src/worker-slept.test.ts',
     edits: [
       {
-        file: 'services/worker/src/consume/consume-inbound.ts',
-        from: 'read.records.length > 0 && !meta.isAlive(worker, config.deadAfterMs)',
-        to: 'read.records.length > 1e9 && !meta.isAlive(worker, config.deadAfterMs)',
+        file: 'services/worker/src/claim/still-owner.ts',
+        from: 'return this.#lapses === this.#settled && meta',
+        to: 'return this.#lapses >= 0 || meta',
+      },
+    ],
+  },
+  {
+    name: 'heartbeats-make-up-for-a-sleep',
+    breaks: 'an owner that slept is sure again as soon as it sees its own heartbeat',
+    test: 'services/worker/src/worker-slept.test.ts',
+    edits: [
+      {
+        file: 'services/worker/src/claim/still-owner.ts',
+        from: 'return this.#lapses === this.#settled && meta',
+        to: 'return meta',
       },
     ],
   },
   {
     name: 'late-claims-are-forgotten',
     breaks: 'a worker that leaves does not wait for the claim that it has on its way',
-    test: 'tests/simulation/shrunk-seeds.test.ts',
+    test: 'services/worker/src/worker-slept.test.ts',
     edits: [
       {
         file: 'services/worker/src/claim/partition-owner.ts',

@@ -114,7 +114,7 @@ class ScriptedSession implements HostSession {
       case 'initialize':
         await this.#answer(request.id, {
           protocolVersion: request.params?.['protocolVersion'],
-          capabilities: { tools: { listChanged: true }, logging: {} },
+          capabilities: { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} },
           serverInfo: { name: 'scripted', version: '1' },
         });
         return;

@@ -21,7 +21,7 @@ export interface CheckReports {
   refused(detail?: unknown): void;
   /** What came cannot be proved to go on where the stream stopped, and is delivered all the same. */
   unproven(detail?: unknown): void;
-  /** A stream is given up for another reason: the application is told that nothing more comes. */
+  /** A stream is given up for another reason: the application is told that nothing more comes, or not without other credentials. */
   gaveUp(detail?: unknown): void;
 }
 

@@ -321,7 +321,7 @@ export const FAULT_TABLE = {
     does: 'The token has expired: the resume and everything after it is answered with 401.',
     place: 'resume',
     class: 'transport-error',
-    correct: 'Without a new token the call ends with an error; no endless tries.',
+    correct: 'Ask for a new token. Without one the call ends with an error; the session is not over.',
     right: GIVES_UP,
     provable: ANY,
     source: 'wild',

@@ -1,6 +1,7 @@
 /** One HTTP exchange on a connection of its own, with a body that may be a stream of events. */
 import { request } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { request as requestTls } from 'node:https';
 import { SseParser } from './sse-parser.ts';
 import type { SseItem } from './sse-parser.ts';
 import { within } from './wait-until.ts';
@@ -13,6 +14,8 @@ export interface ExchangeOptions {
   readonly headMs?: number;
   /** The address of this machine that it comes from, such as `127.0.0.2`. Default: the system's choice. */
   readonly localAddress?: string;
+  /** Trust in the certificate of an https URL, in PEM. Default: what Node trusts. */
+  readonly ca?: string;
 }
 
 /** How the body came to its end: `end` as the server meant it, `cut` without one. */
@@ -107,14 +110,16 @@ export class HttpAnswer {
  */
 export function exchange(
   url: string,
-  { method, headers = {}, body, headMs, localAddress }: ExchangeOptions,
+  { method, headers = {}, body, headMs, localAddress, ca }: ExchangeOptions,
 ): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(body)) };
     const timer =
       headMs === undefined ? undefined : setTimeout(() => sent.destroy(new Error(`no answer in ${headMs} ms`)), headMs);
     const from = localAddress === undefined ? {} : { localAddress };
-    const sent = request(url, { method, agent: false, headers: { ...headers, ...length }, ...from }, (response) => {
+    const trust = ca === undefined ? {} : { ca };
+    const options = { method, agent: false, headers: { ...headers, ...length }, ...from, ...trust };
+    const sent = (url.startsWith('https:') ? requestTls : request)(url, options, (response) => {
       clearTimeout(timer);
       resolve(new HttpAnswer(response));
     });

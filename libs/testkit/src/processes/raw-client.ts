@@ -1,6 +1,6 @@
 /** A client that speaks the wire itself: sees every id, resumes where it wants, and says each request on the endpoint it chooses. */
 import { describeAnswer, exchange } from './http-exchange.ts';
-import type { HttpAnswer } from './http-exchange.ts';
+import type { ExchangeOptions, HttpAnswer } from './http-exchange.ts';
 
 export interface RawClientOptions {
   /** Default 2025-11-25. */
@@ -9,6 +9,8 @@ export interface RawClientOptions {
   readonly headers?: Readonly<Record<string, string>>;
   /** Milliseconds until the head of each answer must have come, else the request rejects. Default: as long as it takes. */
   readonly headMs?: number;
+  /** As of {@link ExchangeOptions}. */
+  readonly ca?: string;
 }
 
 type Params = Readonly<Record<string, unknown>>;
@@ -17,21 +19,21 @@ export class RawClient {
   readonly sessionId: string;
   readonly version: string;
   readonly #headers: Readonly<Record<string, string>>;
-  readonly #limit: { readonly headMs?: number };
+  readonly #wire: Pick<ExchangeOptions, 'headMs' | 'ca'>;
   #lastRequest = 1;
 
-  private constructor(sessionId: string, version: string, { headers = {}, headMs }: RawClientOptions) {
+  private constructor(sessionId: string, version: string, options: RawClientOptions) {
     this.sessionId = sessionId;
     this.version = version;
-    this.#headers = headers;
-    this.#limit = headMs === undefined ? {} : { headMs };
+    this.#headers = options.headers ?? {};
+    this.#wire = wireOf(options);
   }
 
   /** Initializes a session on `url`. */
   static async connect(url: string, options: RawClientOptions = {}): Promise<RawClient> {
-    const { version = '2025-11-25', capabilities = {}, headers = {}, headMs } = options;
+    const { version = '2025-11-25', capabilities = {}, headers = {} } = options;
     const answer = await exchange(url, {
-      ...(headMs === undefined ? {} : { headMs }),
+      ...wireOf(options),
       method: 'POST',
       headers: { ...headers, ...POST_HEADERS },
       body: JSON.stringify({
@@ -77,7 +79,7 @@ export class RawClient {
 
   post(url: string, message: unknown): Promise<HttpAnswer> {
     return exchange(url, {
-      ...this.#limit,
+      ...this.#wire,
       method: 'POST',
       headers: { ...this.#own(), ...POST_HEADERS },
       body: JSON.stringify(message),
@@ -87,16 +89,16 @@ export class RawClient {
   /** GET with a cursor. */
   resume(url: string, lastEventId: string): Promise<HttpAnswer> {
     const headers = { ...this.#own(), Accept: 'text/event-stream', 'Last-Event-ID': lastEventId };
-    return exchange(url, { ...this.#limit, method: 'GET', headers });
+    return exchange(url, { ...this.#wire, method: 'GET', headers });
   }
 
   /** GET without a cursor: a standalone stream. */
   listen(url: string): Promise<HttpAnswer> {
-    return exchange(url, { ...this.#limit, method: 'GET', headers: { ...this.#own(), Accept: 'text/event-stream' } });
+    return exchange(url, { ...this.#wire, method: 'GET', headers: { ...this.#own(), Accept: 'text/event-stream' } });
   }
 
   end(url: string): Promise<HttpAnswer> {
-    return exchange(url, { ...this.#limit, method: 'DELETE', headers: this.#own() });
+    return exchange(url, { ...this.#wire, method: 'DELETE', headers: this.#own() });
   }
 
   #own(): Record<string, string> {
@@ -105,3 +107,7 @@ export class RawClient {
 }
 
 const POST_HEADERS = { 'Content-Type': 'application/json', Accept: 'application/json, text/event-stream' };
+
+function wireOf({ headMs, ca }: RawClientOptions): Pick<ExchangeOptions, 'headMs' | 'ca'> {
+  return { ...(headMs === undefined ? {} : { headMs }), ...(ca === undefined ? {} : { ca }) };
+}

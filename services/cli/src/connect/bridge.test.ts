@@ -1,4 +1,5 @@
 import { PassThrough, Writable } from 'node:stream';
+import { TransportError } from '@throughline/client';
 import type { WireMessage } from '@throughline/client';
 import { waitUntil } from '@throughline/testkit/processes';
 import { describe, expect, it } from 'vitest';
@@ -155,6 +156,37 @@ describe('the bridge', () => {
       refused.type(INITIALIZE);
       expect(await refused.ended).toEqual({ kind: 'no-session', why: 'no' });
       expect(refused.written()).toMatchObject([{ id: 'i', error }]);
+    }
+  });
+
+  it('[CONNECT-START] the error says what kept the answer away, as far as that is known, and what to do', async () => {
+    const refused = { causeCode: 'ECONNREFUSED' };
+    const cases: [Error | null, object, string][] = [
+      [null, { code: 'NO_ANSWER' }, 'within 0.05 s; --start-within waits longer'],
+      [
+        new TransportError('UNREACHABLE', 'The server at http://a cannot be reached: ECONNREFUSED', refused),
+        { code: 'UNREACHABLE', cause: 'ECONNREFUSED' },
+        'within 0.05 s: The server at http://a cannot be reached: ECONNREFUSED: check the URL, and that the server runs',
+      ],
+      [
+        new TransportError('HTTP_STATUS', 'The server answered 503'),
+        { code: 'HTTP_STATUS' },
+        ': The server answered 503',
+      ],
+    ];
+    for (const [trouble, data, text] of cases) {
+      const rig = makeRig({ startWithinMs: 50, trouble: () => trouble });
+      rig.transport.take = () => new Promise(() => undefined);
+      rig.type(INITIALIZE);
+      const end = await rig.ended;
+      const [answered] = rig.written();
+      expect(answered).toMatchObject({
+        id: 'i',
+        error: { data: { type: 'TransportError', mayHaveRun: false, ...data } },
+      });
+      const { message } = answered?.error as { message: string };
+      expect(message).toContain(text);
+      expect(end).toEqual({ kind: 'no-session', why: message });
     }
   });
 

@@ -2,10 +2,12 @@
  * Between a client on stdio and a session over HTTP: each message goes through as it is, in order. Knows neither files nor
  * processes. SPEC: CONNECT-THROUGH, CONNECT-STDIN, CONNECT-BOUNDED, CONNECT-START, CONNECT-CLOSE.
  */
+import { TransportError } from '@throughline/client';
 import type { WireMessage } from '@throughline/client';
 import { settlesWithin, systemClock } from '@throughline/log';
 import { classifyText, errorResponse } from '@throughline/protocol';
 import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, JsonRpcResponse } from '@throughline/protocol';
+import { describeError, describeFix } from './describe-trouble.ts';
 import type { LineWriter } from './line-writer.ts';
 import { readLines } from './read-lines.ts';
 
@@ -31,6 +33,8 @@ export interface BridgeOptions {
   isWaiting?(): boolean;
   /** More about why the server lets nobody in, for the client. */
   explain?(): string | null;
+  /** The newest trouble on the way, since there is no session. */
+  trouble?(): Error | null;
   /** Somebody wants it to end. */
   readonly signal: AbortSignal;
   /** A line for the person who looks after it. */
@@ -189,8 +193,18 @@ class Bridge {
       await sent;
       return;
     } while (isWaiting?.() === true);
+    await this.#deliver(this.#silence(message.id));
+  }
+
+  /** Instead of an answer to `initialize`: what kept it away, as far as that is known. */
+  #silence(id: JsonRpcId): JsonRpcResponse {
+    const { startWithinMs, trouble } = this.#options;
+    const error = trouble?.() ?? null;
     const why = `the server did not answer initialize within ${startWithinMs / 1000} s`;
-    await this.#deliver(failure(message.id, why));
+    if (error === null) return failure(id, `${why}; --start-within waits longer`, { code: 'NO_ANSWER' });
+    const { code, causeCode } = error instanceof TransportError ? error : { code: undefined, causeCode: undefined };
+    const data = { ...(code === undefined ? {} : { code }), ...(causeCode === undefined ? {} : { cause: causeCode }) };
+    return failure(id, `${why}: ${describeError(error)}`, data);
   }
 
   async #deliver(given: WireMessage): Promise<void> {
@@ -217,9 +231,14 @@ class Bridge {
       return isObject(message.result)
         ? message
         : failure(message.id as JsonRpcId, 'the server answered initialize with no result');
-    const more = isLockedOut(message) ? (this.#options.explain?.() ?? null) : null;
+    const error = message.error as {
+      readonly message: string;
+      readonly data?: { readonly type?: unknown; readonly code?: unknown };
+    };
+    const { type, code } = error.data ?? {};
+    const fix = type === 'TransportError' ? describeFix(code) : null;
+    const more = isLockedOut(message) ? (this.#options.explain?.() ?? null) : fix;
     if (more === null) return message;
-    const error = message.error as { readonly message: string };
     return { ...message, error: { ...error, message: `${error.message}: ${more}` } };
   }
 
@@ -254,8 +273,9 @@ class Bridge {
 
 const TOO_LONG = `Not sent: a message of more than ${MAX_LINE_BYTES / 1024 / 1024} MiB`;
 
-function failure(id: JsonRpcId, message: string): JsonRpcResponse {
-  return errorResponse(id, { code: SERVER_ERROR, message, data: { type: 'TransportError', mayHaveRun: false } });
+function failure(id: JsonRpcId, message: string, more: object = {}): JsonRpcResponse {
+  const data = { type: 'TransportError', ...more, mayHaveRun: false };
+  return errorResponse(id, { code: SERVER_ERROR, message, data });
 }
 
 function isObject(value: unknown): boolean {

@@ -98,3 +98,19 @@ describe('the state folder of a client', () => {
     await vi.waitUntil(() => readdirSync(state).length === 0, { timeout: 10_000 });
   });
 });
+
+describe('a server that is not there', () => {
+  it('[CONNECT-START] [CONNECT-TELLS] is named to the client and on stderr, with the cause, the attempt and the fix', async () => {
+    const { url } = server;
+    await server.stop();
+    const bridge = connectInProcess(url, ['--state-folder', state, '--start-within', '2s'], folder);
+    bridge.type(INITIALIZE);
+    const { error } = await bridge.answer(0);
+    const away = `The server at ${new URL(url).origin} cannot be reached: ECONNREFUSED`;
+    expect(error?.message).toContain(`the server did not answer initialize within 2 s: ${away}: check the URL`);
+    expect(error?.data).toMatchObject({ code: 'UNREACHABLE', cause: 'ECONNREFUSED', mayHaveRun: false });
+    expect(await bridge.close()).toBe(3);
+    const [, after = ''] = bridge.stderr().split(away);
+    expect(after).toMatch(/^; attempt 1, the next in \d\.\d s\n/);
+  });
+});

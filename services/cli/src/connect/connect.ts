@@ -11,7 +11,14 @@ import type { BridgeEnd } from './bridge.ts';
 import type { ConnectProcess } from './connect-process.ts';
 import type { ConnectRequest } from './connect-request.ts';
 import type { Credentials } from './credentials.ts';
-import { describeError, describeLost, describeOrphan, describeRestored, describeUnproven } from './describe-trouble.ts';
+import {
+  describeError,
+  describeLost,
+  describeOrphan,
+  describeRestored,
+  describeRetry,
+  describeUnproven,
+} from './describe-trouble.ts';
 import { holdPlace } from './hold-place.ts';
 import type { HeldPlace } from './hold-place.ts';
 import { LineWriter } from './line-writer.ts';
@@ -20,6 +27,7 @@ import { chooseCredentials } from './choose-credentials.ts';
 import { stateFolder } from './state-folder.ts';
 import { sweepState } from './sweep-state.ts';
 import { makeTeller } from './teller.ts';
+import type { Teller } from './teller.ts';
 
 /** Exit codes. SPEC: CONNECT-EXIT. */
 const DONE = 0;
@@ -93,7 +101,7 @@ async function openPlace(request: ConnectRequest, folder: string, tell: (text: s
 }
 
 interface Serving {
-  readonly tell: (text: string) => void;
+  readonly tell: Teller;
   readonly credentials: Credentials;
   readonly place: Place | null;
   readonly signal: AbortSignal;
@@ -125,8 +133,10 @@ async function serve(request: ConnectRequest, self: ConnectProcess, serving: Ser
   const quiet = { ...options, onUnauthorized: credentials.renewQuietly.bind(credentials) };
   const kept = place === null ? null : await takeKept(request, quiet, place, serving);
   const transport = new ResumableTransport(request.url, options);
+  let trouble: Error | null = null;
   transport.onerror = (error) => {
-    tell(describeError(error));
+    trouble = error;
+    tell(describeError(error), describeRetry(error));
   };
   const end = await runBridge({
     transport,
@@ -138,8 +148,10 @@ async function serve(request: ConnectRequest, self: ConnectProcess, serving: Ser
     tell,
     isWaiting: () => credentials.isWaiting,
     explain: () => credentials.problem,
+    trouble: () => trouble,
     onSession(result) {
       told = result;
+      trouble = null;
       if (kept === null) return;
       if (kept.sessionId === transport.sessionId) tell('goes on in the session of the process before');
       else {

@@ -1,6 +1,13 @@
 import { ResumptionRejected, TransportError } from '@throughline/client';
 import { describe, expect, it } from 'vitest';
-import { describeError, describeLost, describeOrphan, describeRestored, describeUnproven } from './describe-trouble.ts';
+import {
+  describeError,
+  describeLost,
+  describeOrphan,
+  describeRestored,
+  describeRetry,
+  describeUnproven,
+} from './describe-trouble.ts';
 import { makeTeller } from './teller.ts';
 
 describe('what is told', () => {
@@ -41,6 +48,29 @@ describe('what is told', () => {
     expect(describeError(new TransportError('UNREACHABLE', 'No way', { cause }))).toBe(
       'No way (fetch failed: ECONNREFUSED)',
     );
+  });
+
+  it('[CONNECT-TELLS] a server that is away is told with its attempts, and once a minute all the same', () => {
+    const lines: string[] = [];
+    let now = 0;
+    const tell = makeTeller(
+      (line) => lines.push(line),
+      () => now,
+    );
+    const cause = new TypeError('fetch failed', { cause: Object.assign(new Error('x'), { code: 'ECONNREFUSED' }) });
+    for (let attempt = 1; attempt <= 7; attempt++) {
+      const error = new TransportError('UNREACHABLE', 'The server at http://a cannot be reached: ECONNREFUSED', {
+        cause,
+        causeCode: 'ECONNREFUSED',
+      });
+      error.retry = { attempt, inMs: 9940 };
+      tell(describeError(error), describeRetry(error));
+      now += 10_000;
+    }
+    const line = (attempt: number): string =>
+      `throughline connect: The server at http://a cannot be reached: ECONNREFUSED; attempt ${attempt}, the next in 9.9 s\n`;
+    expect(lines).toEqual([line(1), line(7)]);
+    expect(describeRetry(new TransportError('CLOSED', 'x'))).toBe('');
   });
 
   it('[CONNECT-TELLS] the same line is told once a minute, and no server can begin a line of its own', () => {

@@ -1,4 +1,5 @@
 /** What happens to the session, as lines for whoever looks after it. SPEC: CONNECT-TELLS. */
+import { TransportError } from '@throughline/client';
 import type { LostSession, OrphanAnswer, RestoredSession, UnprovenNotice } from '@throughline/client';
 
 export function describeLost({ rejection, failedCalls, cancelledRequests }: LostSession): string {
@@ -35,10 +36,24 @@ export function describeUnproven({ stream, facts }: UnprovenNotice): string {
 
 /** With what the system said of it. */
 export function describeError(error: Error): string {
+  // Its message says it.
+  if (error instanceof TransportError && error.causeCode !== undefined) return error.message;
   const causes: string[] = [];
   for (let cause: unknown = error.cause; cause instanceof Error && causes.length < 3; cause = cause.cause)
     causes.push((cause as NodeJS.ErrnoException).code ?? cause.message);
   return causes.length === 0 ? error.message : `${error.message} (${causes.join(': ')})`;
+}
+
+/** What differs from one attempt to the next. */
+export function describeRetry(error: Error): string {
+  if (!(error instanceof TransportError) || error.retry === undefined) return '';
+  const { attempt, inMs } = error.retry;
+  return `; attempt ${attempt}, the next in ${(inMs / 1000).toFixed(1)} s`;
+}
+
+/** What can be done about a session that does not begin; `null`: nothing here. */
+export function describeFix(code: unknown): string | null {
+  return code === 'UNREACHABLE' ? 'check the URL, and that the server runs and can be reached from here' : null;
 }
 
 function count(number: number, what: string): string {

@@ -7,14 +7,23 @@ const MAX_REMEMBERED = 50;
 /** Control characters would let a server write lines of its own, or move the cursor of a terminal. */
 const CONTROL = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g;
 
-export function makeTeller(write: (line: string) => void, nowMs: () => number): (text: string) => void {
+export interface Teller {
+  /** @param more what may differ in a line that is told again. */
+  (text: string, more?: string): void;
+}
+
+export function makeTeller(write: (line: string) => void, nowMs: () => number): Teller {
   const toldAtMs = new Map<string, number>();
-  return (text) => {
-    const line = text.replace(CONTROL, ' ').slice(0, MAX_CHARS);
+  return (text, more = '') => {
+    const line = printable(text);
     const now = nowMs();
     if (now - (toldAtMs.get(line) ?? -Infinity) < REPEAT_MS) return;
     if (toldAtMs.size >= MAX_REMEMBERED) toldAtMs.clear();
     toldAtMs.set(line, now);
-    write(`throughline connect: ${line}\n`);
+    write(`throughline connect: ${printable(text + more)}\n`);
   };
+}
+
+function printable(text: string): string {
+  return text.replace(CONTROL, ' ').slice(0, MAX_CHARS);
 }

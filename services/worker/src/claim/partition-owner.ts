@@ -226,7 +226,7 @@ export class PartitionOwner {
     };
     signal.addEventListener('abort', onOver, { once: true });
     checkpointer.start();
-    const consuming = consumeInbound(context, { partition, epoch, watch, tenure }, stopReading.signal);
+    const consuming = consumeInbound(context, { partition, epoch, tenure }, stopReading.signal);
     try {
       if (await firesFirst(this.#leaving.signal, signal)) {
         this.#setOwned(null);
@@ -312,12 +312,12 @@ function firesFirst(wanted: AbortSignal, other: AbortSignal): Promise<boolean> {
   });
 }
 
-/** Waits for `work`, but no longer than until `signal` fires; what it rejects with after that is nobody's. */
 /** What is refused is not in the log; of any other failure nobody knows. */
 function isRefused(error: unknown): boolean {
   return hasLogCode(error, 'APPEND_REFUSED');
 }
 
+/** Waits for `work`, but no longer than until `signal` fires; what it rejects with after that is nobody's. */
 async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
   work.catch(() => undefined);
   let onAbort = (): void => undefined;

@@ -302,7 +302,7 @@ export class ClientCalls {
 
   /** At most once: a request with effects reaches the server only after its start was read back accepted. Never rejects. */
   async #run(session: HostedSession, call: OpenCall): Promise<void> {
-    const { settler, over, context, isHalted } = this.#parts;
+    const { settler, stillOwner, over, context, isHalted } = this.#parts;
     let isHandedOver = false;
     try {
       if (call.strict) {
@@ -316,7 +316,8 @@ export class ClientCalls {
       call.state = 'running';
       const token = progressToken(call.message);
       if (token !== null) session.tokens.set(token, call);
-      const isWanted = (): boolean => !isDone(call) && !isHalted();
+      const isWanted = (): boolean | Promise<boolean> =>
+        !isDone(call) && !isHalted() && (stillOwner.isSure() || stillOwner.look(over));
       if (call.message.method === 'initialize') this.#expectBeginning(session, call);
       await session.deliver(call.message, call.canPoll && call.batch === null, isWanted, () => {
         isHandedOver = true;

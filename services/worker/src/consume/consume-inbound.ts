@@ -1,8 +1,7 @@
 /** The owner's reading of `inbound[p]`, in order, no faster than what follows from it can be written. */
-import { errorText, hasLogCode, sleep } from '@throughline/log';
+import { hasLogCode, sleep } from '@throughline/log';
 import type { Partition } from '@throughline/protocol';
 import { SteadyReader } from '@throughline/tail';
-import type { EventsWatch } from '../claim/events-watch.ts';
 import type { WorkerContext } from '../context.ts';
 import { LIVE } from './tenure-parts.ts';
 import type { Tenure } from './tenure.ts';
@@ -13,7 +12,6 @@ const RETRY_MS = 250;
 export interface InboundOptions {
   readonly partition: Partition;
   readonly epoch: string;
-  readonly watch: EventsWatch;
   readonly tenure: Tenure;
 }
 
@@ -23,7 +21,7 @@ export async function consumeInbound(
   options: InboundOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const { log, clock, logger, guard, outages, meta, worker, config } = context;
+  const { log, clock, logger, guard, outages } = context;
   const { partition, epoch, tenure } = options;
   const ref = { topic: 'inbound', partition } as const;
   const reader = new SteadyReader(log, clock, ref);
@@ -35,9 +33,9 @@ export async function consumeInbound(
       outages.onAnswer(ref);
       if (read.kind === 'batch') {
         guard.noteRead(epoch, ref, read.records.at(-1) ?? null, read.bounds.end);
-        // By now it may have been replaced: what runs without a record of its start would run in two places.
-        const isOverdue = read.records.length > 0 && !meta.isAlive(worker, config.deadAfterMs);
-        if (isOverdue && !(await catchUp(context, options, signal))) return;
+        // By now it may have been replaced: its successor serves what was read.
+        const mayBeReplaced = read.records.length > 0 && !tenure.stillOwner.isSure();
+        if (mayBeReplaced && !(await tenure.stillOwner.look(signal))) return;
         for (const record of read.records) tenure.takeIn(record, LIVE);
         position = read.next;
         tenure.startAt(position);
@@ -59,25 +57,4 @@ export async function consumeInbound(
       await sleep(clock, RETRY_MS, signal);
     }
   }
-}
-
-/** Until `events` was read as far as it goes now: a successor's claim ends the tenure. `false` when `signal` fired. */
-async function catchUp(
-  { clock, logger }: WorkerContext,
-  { partition, watch }: InboundOptions,
-  signal: AbortSignal,
-): Promise<boolean> {
-  while (!signal.aborted) {
-    try {
-      if (await watch.reachedEnd(signal)) return !signal.aborted;
-    } catch (error) {
-      if (signal.aborted) return false;
-      logger.warn('whether the partition is still owned cannot be seen; trying again', {
-        partition,
-        error: errorText(error),
-      });
-      await sleep(clock, RETRY_MS, signal);
-    }
-  }
-  return false;
 }

@@ -90,6 +90,8 @@ export class HostedSession {
   lastActivityMs: number;
   /** When something was last said on the standalone stream, or it was opened. */
   lastStandaloneMs: number;
+  /** What the client does not declare and was asked for all the same: told once each. */
+  readonly undeclared = new Set<string>();
   /** Number of the newest instance under this claim, from 1. */
   instanceNumber = 0;
   readonly #options: HostedSessionOptions;
@@ -107,6 +109,13 @@ export class HostedSession {
     this.createdMs = createdMs;
     this.lastActivityMs = options.clock.monoMs();
     this.lastStandaloneMs = this.lastActivityMs;
+  }
+
+  /** What the client said that it can do, from the moment its server may ask. */
+  get clientCapabilities(): Readonly<Record<string, unknown>> {
+    const beginning = [...this.calls.values()].find(({ message }) => message.method === 'initialize');
+    const capabilities = (this.record?.initialize ?? beginning?.message)?.params?.['capabilities'];
+    return typeof capabilities === 'object' && capabilities !== null ? (capabilities as Record<string, unknown>) : {};
   }
 
   /** Its instance takes messages. */
@@ -134,21 +143,25 @@ export class HostedSession {
   /**
    * Hands messages to the server one after the other; makes or rebuilds the instance first if there is none. Rejects
    * with `HostError`, `NoSeatError` or `RestoreRefusedError`.
-   * @param isWanted asked when its turn has come; if not, nothing is handed over.
+   * @param isWanted asked when its turn has come, and again when the server is there; if not, nothing is handed over.
    * @param onHandOver called before the server may see it.
    */
   deliver(
     message: JsonRpcMessage,
     canPoll: boolean,
-    isWanted = (): boolean => true,
+    isWanted: () => boolean | Promise<boolean> = () => true,
     onHandOver = (): void => undefined,
   ): Promise<void> {
     this.#waiting++;
     const delivered = this.#chain.then(async () => {
       this.#waiting--;
-      if (!isWanted()) return;
+      if (!(await isWanted())) return;
       if (this.ended) throw new HostError('HOST_GONE', 'the session has ended');
-      const host = this.#instance?.host ?? (await this.#open());
+      let host = this.#instance?.host ?? null;
+      if (host === null) {
+        host = await this.#open();
+        if (!(await isWanted())) return;
+      }
       onHandOver();
       await this.#handOver(host, message, canPoll);
     });

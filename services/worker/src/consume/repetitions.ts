@@ -78,7 +78,7 @@ export class Repetitions {
   }
 
   async #copyBelow(mirror: Mirror, of: SettledCall, below: number, isTakenOver: boolean): Promise<void> {
-    const { context, partition, watch, writer, settler, over } = this.#parts;
+    const { context, partition, watch, settler, over } = this.#parts;
     const { call } = mirror;
     const source: Omit<CopyOptions, 'stream' | 'answers' | 'from'> = {
       log: readPatiently(context.log, context.clock),
@@ -108,7 +108,7 @@ export class Repetitions {
       if (isDone(call)) return;
       if (answer) this.#ends.answer(undefined, call, json);
       else if (isOwn(json) && skip-- <= 0) settler.send(call, json);
-      await writer.room();
+      await context.shares.room(call.key);
     }
   }
 

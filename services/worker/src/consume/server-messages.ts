@@ -1,6 +1,7 @@
 /**
  * What the server says: answers end their calls, notifications and requests go where the client hears them. Request ids
- * are namespaced; what belongs to nothing is dropped and counted. SPEC: WRK-NAMESPACE, WRK-SETTLE, WRK-FLOOD.
+ * are namespaced; what belongs to nothing is dropped and counted, and what the client cannot do is not asked.
+ * SPEC: WRK-NAMESPACE, WRK-SETTLE, WRK-FLOOD, WRK-DECLARED.
  */
 import { errorText } from '@throughline/log';
 import { classifyMessage, STANDALONE, wireError } from '@throughline/protocol';
@@ -22,6 +23,8 @@ import type { SessionLife } from './session-life.ts';
 import type { SessionRecords } from './session-records.ts';
 import { drop } from './tenure-parts.ts';
 import type { TenureParts } from './tenure-parts.ts';
+import { undeclaredOf } from './undeclared.ts';
+import type { Undeclared } from './undeclared.ts';
 
 /** Bytes that a session may have waiting for the log: a server that does not heed backpressure is ended there. */
 const FLOOD_BYTES = 32 * 1024 * 1024;
@@ -53,14 +56,15 @@ export class ServerMessages {
 
   /** Takes a message; resolves when there is room for more. Never rejects. */
   async take(session: HostedSession, message: JsonRpcMessage, related: JsonRpcId | undefined): Promise<void> {
-    const { over, writer } = this.#parts;
+    const { over, context } = this.#parts;
+    const { shares } = context;
     if (over.aborted || session.ended) return;
     const classified = classifyMessage(message);
     if ('fault' in classified) {
       drop(this.#parts, 'server-spoke-no-json-rpc');
       return;
     }
-    if (writer.waitingOf(session.key) > FLOOD_BYTES) {
+    if (shares.of(session.key) > FLOOD_BYTES) {
       this.#flooded(session);
       return;
     }
@@ -69,7 +73,7 @@ export class ServerMessages {
     if (classified.kind === 'response') await this.#answer(session, classified.message);
     else if (classified.kind === 'notification') this.#notify(session, classified.message, speaker);
     else this.#ask(session, classified.message, speaker);
-    await writer.room();
+    await shares.room(session.key);
   }
 
   closeStream(session: HostedSession, related: JsonRpcId): void {
@@ -184,6 +188,12 @@ export class ServerMessages {
   }
 
   #ask(session: HostedSession, message: JsonRpcRequest, speaker: Speaker): void {
+    // Before all else: no client ever saw it, so no memory of a call holds it.
+    const undeclared = undeclaredOf(message, session.clientCapabilities);
+    if (undeclared !== null) {
+      this.#refuseUndeclared(session, message, undeclared);
+      return;
+    }
     if (speaker === 'over') {
       this.#refuse(session, message, 'SERVER_FAILED', 'The call that asks is over');
       return;
@@ -214,6 +224,25 @@ export class ServerMessages {
     }
     session.outgoing.delete(id);
     this.#refuse(session, message, 'RESULT_TOO_LARGE', 'The request is larger than a record of the log may be');
+  }
+
+  /** The server hears at once what a client that cannot do it would say. */
+  #refuseUndeclared(session: HostedSession, { id, method }: JsonRpcRequest, lack: Undeclared): void {
+    const { name, requiredCapabilities, isPart } = lack;
+    drop(this.#parts, 'capability-undeclared');
+    if (!session.undeclared.has(name)) {
+      session.undeclared.add(name);
+      this.#parts.context.logger.warn('the server asks what its client did not declare; the client is not asked', {
+        partition: this.#parts.partition,
+        session: session.key,
+        server: session.server,
+        method,
+        capability: name,
+      });
+    }
+    const text = `The client did not declare the capability ${name}; it was not asked`;
+    const error = wireError(isPart ? 'CAPABILITY_LIMITED' : 'CAPABILITY_UNDECLARED', text, { requiredCapabilities });
+    this.#options.pass(session, { jsonrpc: '2.0', id, error });
   }
 
   #refuse(

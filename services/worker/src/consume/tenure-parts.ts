@@ -2,6 +2,7 @@
 import type { Offset, Partition } from '@throughline/protocol';
 import type { SessionDirectory } from '@throughline/tail';
 import type { EventsWatch } from '../claim/events-watch.ts';
+import type { StillOwner } from '../claim/still-owner.ts';
 import type { WorkerContext } from '../context.ts';
 import type { PartitionWriter } from '../settle/partition-writer.ts';
 import type { Settler } from '../settle/settler.ts';
@@ -13,6 +14,7 @@ export interface TenureParts {
   readonly partition: Partition;
   readonly claim: Offset;
   readonly watch: EventsWatch;
+  readonly stillOwner: StillOwner;
   readonly directory: SessionDirectory;
   readonly writer: PartitionWriter;
   readonly settler: Settler;

@@ -27,6 +27,7 @@ import type {
 import type { Verdict } from '@throughline/history';
 import type { SessionDirectory } from '@throughline/tail';
 import type { EventsWatch } from '../claim/events-watch.ts';
+import { StillOwner } from '../claim/still-owner.ts';
 import type { Progress } from '../claim/lag-commits.ts';
 import type { WorkerContext } from '../context.ts';
 import { PartitionWriter } from '../settle/partition-writer.ts';
@@ -71,6 +72,7 @@ export class Tenure {
   readonly #produced: ProducedMessages;
   readonly #stop = new AbortController();
   readonly #waiters = new Set<() => void>();
+  readonly stillOwner: StillOwner;
   /** Its sessions, for those who take them over and end them. */
   readonly life: SessionLife;
   #inbound: Offset = 0;
@@ -91,15 +93,19 @@ export class Tenure {
       clock: context.clock,
       partition,
       deadlineMs: context.config.appendTimeoutMs,
+      shares: context.shares,
+      principalOf: (session) => parts.sessions.get(session)?.principal ?? '',
       onLost: (reason) => {
         this.#lose(reason);
       },
     });
+    this.stillOwner = new StillOwner(context, partition, watch, this.#stop.signal);
     const parts: TenureParts = {
       context,
       partition,
       claim,
       watch,
+      stillOwner: this.stillOwner,
       directory,
       writer,
       settler: new Settler(writer, claim),
@@ -338,6 +344,7 @@ export class Tenure {
   /** Closes all instances; nothing is written any more. Idempotent. Never rejects. */
   async close(): Promise<void> {
     this.#stop.abort();
+    this.stillOwner.stop();
     this.#parts.writer.stop();
     this.#calls.close();
     for (const session of this.#parts.sessions.all()) session.ended = true;

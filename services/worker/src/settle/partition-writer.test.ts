@@ -8,6 +8,7 @@ import { createVirtualTime } from '@throughline/testkit';
 import type { VirtualTime } from '@throughline/testkit';
 import { describe, expect, it } from 'vitest';
 import { PartitionWriter, QUEUE_BYTES } from './partition-writer.ts';
+import { PRINCIPAL_BYTES, WaitingShares } from './waiting-shares.ts';
 
 const record = (value: string | Uint8Array): RecordInput => ({
   key: encodeText('k'),
@@ -19,6 +20,7 @@ interface Made {
   readonly time: VirtualTime;
   readonly log: MemoryLog;
   readonly writer: PartitionWriter;
+  readonly shares: WaitingShares;
   readonly lost: string[];
   readonly appends: () => readonly number[];
   values(): Promise<readonly string[]>;
@@ -37,17 +39,21 @@ function make(append?: (log: MemoryLog, ...args: Parameters<Log['append']>) => R
       return append === undefined ? log.append(to, records) : append(log, to, records);
     },
   };
+  const shares = new WaitingShares();
   const writer = new PartitionWriter({
     log: wrapped,
     clock,
     partition: 0,
     deadlineMs: 1000,
+    shares,
+    principalOf: () => 'p',
     onLost: (reason) => lost.push(reason),
   });
   return {
     time,
     log,
     writer,
+    shares,
     lost,
     appends: () => sizes,
     values: async () =>
@@ -123,7 +129,7 @@ describe('the writer of a partition', () => {
 
   it('[WRK-FLOOD] there is room as long as little waits, and again only when that has been written', async () => {
     const waiting: (() => void)[] = [];
-    const { time, writer } = make(async (log, to, records) => {
+    const { time, writer, shares } = make(async (log, to, records) => {
       await new Promise<void>((resolve) => waiting.push(resolve));
       return log.append(to, records);
     });
@@ -134,7 +140,7 @@ describe('the writer of a partition', () => {
       void writer.room().then(() => rooms++);
     }
     await time.settle();
-    const [before, held] = [rooms, writer.waitingOf('s')];
+    const [before, held] = [rooms, shares.of('s')];
     expect([before, held > QUEUE_BYTES]).toEqual([7, true]);
     waiting.shift()?.();
     await time.settle();
@@ -143,7 +149,36 @@ describe('the writer of a partition', () => {
       waiting.shift()?.();
       await time.settle();
     }
-    expect([rooms, writer.waitingOf('s')]).toEqual([12, 0]);
+    expect([rooms, shares.of('s')]).toEqual([12, 0]);
+  });
+
+  it('[WRK-FAIR] a session that was held up goes on when its records are in the log, and when the writer gives up', async () => {
+    const waiting: (() => void)[] = [];
+    const { time, writer, shares } = make(async (log, to, records) => {
+      await new Promise<void>((resolve) => waiting.push(resolve));
+      return log.append(to, records);
+    });
+    let rooms = 0;
+    const say = async (): Promise<void> => {
+      void writer.write(record(new Uint8Array(PRINCIPAL_BYTES)), 's');
+      void shares.room('s').then(() => rooms++);
+      await time.settle();
+    };
+    await say();
+    expect(rooms).toBe(0);
+    waiting.shift()?.();
+    await time.settle();
+    expect([rooms, shares.of('s')]).toEqual([1, 0]);
+    // One is on its way, and one waits behind it.
+    await say();
+    await say();
+    expect(rooms).toBe(1);
+    writer.stop();
+    await time.settle();
+    expect(shares.of('s')).toBeLessThan(2 * PRINCIPAL_BYTES);
+    waiting.shift()?.();
+    await time.settle();
+    expect([rooms, shares.of('s')]).toEqual([3, 0]);
   });
 
   it('[WRK-WRITER] knows what fits into a record to the byte', () => {

@@ -6,6 +6,7 @@
 import { ackWithin, errorText, hasLogCode, sleep } from '@throughline/log';
 import type { Appended, Clock, LogDescription } from '@throughline/log';
 import type { Offset, Partition, RecordInput } from '@throughline/protocol';
+import type { WaitingShares } from './waiting-shares.ts';
 
 /** The writer has stopped: the record is not in the log, or nobody knows. */
 export class WriterStoppedError extends Error {
@@ -25,6 +26,10 @@ export interface PartitionWriterOptions {
   readonly partition: Partition;
   /** Milliseconds that a refused append is tried again, and that an ack is waited for. */
   readonly deadlineMs: number;
+  /** Of those that wait, over all partitions of the worker. */
+  readonly shares: WaitingShares;
+  /** Whose session it is. */
+  principalOf(session: string): string;
   /** Called once when the writer had to give up. */
   onLost(reason: string): void;
 }
@@ -56,7 +61,6 @@ export class PartitionWriter {
   readonly #queue: Waiting[] = [];
   readonly #stop = new AbortController();
   readonly #roomWaiters = new Set<() => void>();
-  readonly #bytesBySession = new Map<string, number>();
   #queuedBytes = 0;
   #running = false;
   #failure: WriterStoppedError | null = null;
@@ -70,14 +74,9 @@ export class PartitionWriter {
     return sizeOf(record) <= this.#options.log.description.maxRecordBytes;
   }
 
-  /** Bytes of a session that are not durable yet. */
-  waitingOf(session: string): number {
-    return this.#bytesBySession.get(session) ?? 0;
-  }
-
   /**
    * Queues a record; resolves with its offset when it is durable. Rejects with `WriterStoppedError`. Nobody has to listen.
-   * @param session whose it is, for {@link waitingOf}.
+   * @param session whose it is, for its share of what waits.
    */
   write(record: RecordInput, session: string | null = null): Promise<Offset> {
     const written = new Promise<Offset>((resolve, reject) => {
@@ -87,7 +86,8 @@ export class PartitionWriter {
       }
       const bytes = sizeOf(record);
       this.#queue.push({ record, bytes, session, resolve, reject });
-      this.#count(session, bytes);
+      this.#queuedBytes += bytes;
+      if (session !== null) this.#options.shares.add(session, this.#options.principalOf(session), bytes);
     });
     written.catch(() => undefined);
     if (!this.#running && this.#queue.length > 0) {
@@ -129,7 +129,7 @@ export class PartitionWriter {
         const failure = this.#fail(reason);
         for (const waiting of batch) waiting.reject(failure);
       }
-      for (const { session, bytes } of batch) this.#count(session, -bytes);
+      this.#settled(batch);
       this.#wake();
     }
     this.#running = false;
@@ -166,12 +166,14 @@ export class PartitionWriter {
     return this.#queue.splice(0, count);
   }
 
-  #count(session: string | null, bytes: number): void {
-    this.#queuedBytes += bytes;
-    if (session === null) return;
-    const waiting = this.waitingOf(session) + bytes;
-    if (waiting === 0) this.#bytesBySession.delete(session);
-    else this.#bytesBySession.set(session, waiting);
+  /** They do not wait any more. */
+  #settled(batch: readonly Waiting[]): void {
+    const { shares } = this.#options;
+    for (const { session, bytes } of batch) {
+      this.#queuedBytes -= bytes;
+      if (session !== null) shares.take(session, bytes);
+    }
+    shares.wake();
   }
 
   #hasRoom(): boolean {
@@ -188,10 +190,9 @@ export class PartitionWriter {
     if (this.#failure !== null) return this.#failure;
     const failure = new WriterStoppedError(reason);
     this.#failure = failure;
-    for (const waiting of this.#queue.splice(0)) {
-      this.#count(waiting.session, -waiting.bytes);
-      waiting.reject(failure);
-    }
+    const unwritten = this.#queue.splice(0);
+    for (const waiting of unwritten) waiting.reject(failure);
+    this.#settled(unwritten);
     this.#wake();
     this.#options.onLost(reason);
     return failure;

@@ -1,5 +1,6 @@
-/** What tests read out of JSON-RPC messages. */
-import type { JsonRpcId, JsonRpcMessage } from '@throughline/protocol';
+/** What tests read out of JSON-RPC messages, and out of the records that hold them. */
+import { decodeText } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcMessage, RecordHeader } from '@throughline/protocol';
 
 /** The text of a tool's result. */
 export function textOf(message: JsonRpcMessage | undefined): string | null {
@@ -37,4 +38,10 @@ export function withdrawnOf(messages: readonly JsonRpcMessage[]): readonly unkno
   return messages.flatMap((message) =>
     'method' in message && message.method === 'notifications/cancelled' ? [message.params?.['requestId']] : [],
   );
+}
+
+/** The type of a record, as its header says; empty without one. */
+export function typeOf(headers: readonly RecordHeader[]): string {
+  const type = headers.find(([name]) => name === 'type');
+  return type === undefined ? '' : decodeText(type[1]);
 }

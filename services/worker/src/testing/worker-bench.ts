@@ -58,8 +58,13 @@ export interface WorkerChoice {
   readonly wallSkewMs?: number;
 }
 
+/** Of a client that can be asked whatever MCP knows. */
+const ASKS_ANYTHING = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
+
 export interface PostOptions {
   readonly version?: string;
+  /** What the client declares in `initialize`; default: all that a server may ask of it. */
+  readonly capabilities?: Readonly<Record<string, unknown>>;
   readonly batch?: string;
   readonly after?: Offset | null;
   readonly server?: string;
@@ -253,10 +258,10 @@ export async function openBench(seed: number, storeOptions: Partial<MemoryStoreO
       ]);
     },
     async open(key, options = {}) {
-      const { version: protocolVersion = '2025-11-25' } = options;
+      const { version: protocolVersion = '2025-11-25', capabilities = ASKS_ANYTHING } = options;
       // As a gateway does: sessions begin where an owner is alive.
       await bench.until(() => meta.livePartitions(meta.epoch() ?? '', 60_000).length > 0);
-      const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'bench', version: '1' } };
+      const params = { protocolVersion, capabilities, clientInfo: { name: 'bench', version: '1' } };
       const [at = -1] = await bench.post(key, { jsonrpc: '2.0', id: 0, method: 'initialize', params }, options);
       const [answer] = (await bench.ended(at)).messages;
       if (answer !== undefined && 'error' in answer) throw new Error(answer.error?.message);

@@ -11,7 +11,7 @@ export interface HeardMessage {
   readonly method?: string;
   readonly params?: Readonly<Record<string, unknown>>;
   readonly result?: Readonly<Record<string, unknown>>;
-  readonly error?: { readonly message: string };
+  readonly error?: { readonly message: string; readonly data?: unknown };
 }
 
 export interface InProcessConnect {
