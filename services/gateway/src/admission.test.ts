@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { accepts, isAllowedHost, isAllowedOrigin, isJsonContent } from './admission.ts';
+import { accepts, isAllowedAdminHost, isAllowedHost, isAllowedOrigin, isJsonContent } from './admission.ts';
 
 const LOOPBACK = { listen: { host: '127.0.0.1', port: 8080 }, allowedHosts: null, allowedOrigins: [] };
 const PUBLIC = { ...LOOPBACK, listen: { host: '0.0.0.0', port: 8080 } };
@@ -106,5 +106,28 @@ describe('media types', () => {
     expect(isJsonContent('Application/JSON; charset=utf-8')).toBe(true);
     for (const other of [undefined, '', 'text/plain', 'application/json-seq', 'application/x-www-form-urlencoded'])
       expect(isJsonContent(other)).toBe(false);
+  });
+});
+
+describe('Host of the admin address', () => {
+  const config = (host: string, allowedHosts: readonly string[] | null = null) => ({
+    listen: { host, port: 0 },
+    allowedHosts,
+  });
+  it.each([
+    ['127.0.0.1', null, 'evil.example', false],
+    ['127.0.0.1', null, 'evil.example:9464', false],
+    ['127.0.0.1', null, '127.0.0.1.evil.example', false],
+    ['127.0.0.1', null, '1.2.3.4.5', false],
+    ['127.0.0.1', null, '10.0.0.7:9464', true],
+    ['127.0.0.1', null, '[::1]:9464', true],
+    ['127.0.0.1', null, 'prometheus-target:9464', true],
+    ['127.0.0.1', null, undefined, true],
+    ['127.0.0.1', ['ops.example.com'], 'OPS.example.com:9464', true],
+    ['0.0.0.0', null, 'gateway.ns.svc:9464', true],
+    ['0.0.0.0', ['mcp.example.com'], 'gateway.ns.svc:9464', false],
+    ['0.0.0.0', ['mcp.example.com'], '10.0.0.7:9464', true],
+  ] as const)('[GW-ADMIN-HOST] listening on %s, allowed %j: %s', (listen, allowed, header, isAllowed) => {
+    expect(isAllowedAdminHost(config(listen, allowed), header)).toBe(isAllowed);
   });
 });

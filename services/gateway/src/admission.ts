@@ -1,4 +1,5 @@
 /** Who may speak to the endpoint at all: Host, Origin. Pure decisions over header values. SPEC: GW-HOST, GW-ORIGIN, GW-ACCEPT. */
+import { isIP } from 'node:net';
 import { refuse } from './answer-error.ts';
 import type { GatewayConfig } from './config.ts';
 
@@ -20,13 +21,29 @@ function originHost(origin: string): string | null {
     : url.hostname;
 }
 
-type HostConfig = Pick<GatewayConfig, 'allowedHosts' | 'allowedOrigins' | 'listen'>;
+/** Where it listens, and the names that are accepted there. */
+interface PlaceConfig {
+  readonly listen: Pick<GatewayConfig['listen'], 'host'>;
+  readonly allowedHosts: readonly string[] | null;
+}
 
-export function isAllowedHost(config: HostConfig, header: string | undefined): boolean {
+type HostConfig = PlaceConfig & Pick<GatewayConfig, 'allowedOrigins'>;
+
+export function isAllowedHost(config: PlaceConfig, header: string | undefined): boolean {
   if (config.allowedHosts === null && !isLoopbackName(config.listen.host)) return true;
   if (header === undefined) return false;
   const name = hostName(header);
   return isLoopbackName(name) || (config.allowedHosts ?? []).some((allowed) => allowed.toLowerCase() === name);
+}
+
+/**
+ * For health and metrics, as {@link isAllowedHost}, but any IP address and any name without a dot pass: probes use them,
+ * and no page of another can come from there, so that none is sent here by DNS rebinding. An absent `Host`, which no
+ * browser leaves out, passes too. SPEC: GW-ADMIN-HOST.
+ */
+export function isAllowedAdminHost(config: PlaceConfig, header: string | undefined): boolean {
+  const name = hostName(header ?? '').replace(/^\[(.*)\]$/, '$1');
+  return isIP(name) !== 0 || !name.includes('.') || isAllowedHost(config, header);
 }
 
 /** An absent Origin is no error: only browsers send one. */
@@ -45,7 +62,7 @@ export function checkPlace(config: HostConfig, header: (name: string) => string 
 }
 
 /** Refusal: `HOST_REFUSED`. */
-export function checkHost(config: HostConfig, header: string | undefined): void {
+export function checkHost(config: PlaceConfig, header: string | undefined): void {
   if (!isAllowedHost(config, header))
     refuse('HOST_REFUSED', 'The Host header names a host that is not served here; allow it with --allowed-hosts');
 }

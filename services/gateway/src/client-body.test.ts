@@ -119,10 +119,44 @@ describe('bodies', () => {
     expect(parse(text).messages).toHaveLength(1);
   });
 
+  const withParams = (params: string): string => `{"jsonrpc":"2.0","id":1,"method":"m","params":{"x":${params}}}`;
+  const array = (count: number, item: string): string => `[${Array<string>(count).fill(item).join()}]`;
+  const named = (count: number): string => `{${Array.from({ length: count }, (_, n) => `"k${n}":1`).join()}}`;
+  // The message is an object with four names, its params one with one, and the outermost array or object is one more.
+  const [held, one] = [100_000 - 8, 1];
+  it.each<[string, (count: number) => string, number]>([
+    ['names', named, held],
+    ['objects', (count) => array(count, '{}'), held],
+    ['arrays', (count) => array(count, '[]'), held],
+    ['objects with a name each', (count) => array(count, '{"a":[1,2,3]}'), Math.floor(held / 3)],
+  ])('[GW-DENSE] of %s as many are taken as are 100,000 parts, and one more is refused', (_, make, most) => {
+    expect(parse(withParams(make(most))).messages).toHaveLength(1);
+    const refusal = refusalOf(withParams(make(most + one)));
+    expect(refusal).toMatchObject({ code: 'INVALID_REQUEST' });
+    expect(refusal.message).toContain('more than 100000 names, arrays and objects');
+  });
+
+  it('[GW-DENSE] a batch is counted as a whole', () => {
+    const message = withParams(named(10_000));
+    expect(parse(array(9, message)).messages).toHaveLength(9);
+    expect(refusalOf(array(10, message)).message).toContain('more than 100000 names');
+  });
+
+  it.each<[string, string]>([
+    ['numbers, as embeddings are', '-0.0123456789'],
+    ['texts', '"text"'],
+    ['a text of brackets and colons', `"${'{[:'.repeat(20)}"`],
+  ])('[GW-DENSE] an array of %s is bounded by its bytes alone', (_, item) => {
+    const bytes = 4 * 1024 * 1024 - 1000;
+    expect(parse(withParams(array(Math.floor(bytes / (item.length + 1)), item))).messages).toHaveLength(1);
+  });
+
   const deep = '['.repeat(520);
   const twice = '{"jsonrpc":"2.0","method":"m","params":{"a":1,"a":2}}';
   it.each<[string, string, Uint8Array | string]>([
     ['nested deeper than 512 levels', 'is nested too deep, whatever else it is', `{"a":1,"a":2}}}nonsense${deep}`],
+    ['more than 100000 names', 'is too dense, whatever else it is', `{"a":1,"a":2}}}nonsense${'{}'.repeat(100_001)}`],
+    ['nested deeper than 512 levels', 'is too deep before it is too dense', `${deep}${'{}'.repeat(100_001)}`],
     ['not JSON in UTF-8', 'is no JSON, before a name that stands twice in it', `${twice}x`],
     ['not JSON in UTF-8', 'is no JSON, after brackets that close nothing', `]}}{"a":1,"a":2}`],
     ['not JSON in UTF-8', 'is no UTF-8', Uint8Array.from([...encodeText(twice.slice(0, -2)), 0xff, 0x7d, 0x7d])],
@@ -130,7 +164,7 @@ describe('bodies', () => {
     ['A field stands twice', 'has a name twice, before there are too many', `[${Array(101).fill(twice).join()}]`],
     ['A field stands twice', 'has a name twice in one of a batch', `[{"jsonrpc":"2.0","method":"m"},${twice}]`],
     ['at most 100', 'has too many, before one of them is no message', `[${Array(101).fill('1').join()}]`],
-  ])('[GW-BODY] [GW-DEPTH] [GW-TWICE] the first fault is told (%s): a body %s', (fault, _, body) => {
+  ])('[GW-BODY] [GW-DEPTH] [GW-DENSE] [GW-TWICE] the first fault is told (%s): a body %s', (fault, _, body) => {
     expect(refusalOf(body).message).toContain(fault);
   });
 

@@ -1,4 +1,4 @@
-/** The body of a POST: what kind of messages it holds. Pure. SPEC: GW-BODY, GW-BATCH, GW-TWICE. */
+/** The body of a POST: what kind of messages it holds. Pure. SPEC: GW-BODY, GW-BATCH, GW-DEPTH, GW-DENSE, GW-TWICE. */
 import { classifyMessage, findClientFault } from '@throughline/protocol';
 import type { Classified, JsonRpcId, JsonRpcRequest } from '@throughline/protocol';
 import { refuse } from './answer-error.ts';
@@ -16,16 +16,23 @@ export interface ClientBody {
 const MAX_BATCH = 100;
 /** Levels of arrays and objects in each other. */
 const MAX_DEPTH = 512;
+/** Names, arrays and objects: as many cost about what the largest body of plain values costs. */
+const MAX_PARTS = 100_000;
 /** Where no name may stand twice: the message, its params, and what these hold. */
 const MESSAGE_LEVELS = 3;
 const BATCH_LEVELS = MESSAGE_LEVELS + 1;
+const BOUNDS = { depth: MAX_DEPTH, parts: MAX_PARTS, nameLevels: BATCH_LEVELS };
+const EXCESS = {
+  depth: `The body is nested deeper than ${MAX_DEPTH} levels`,
+  density: `The body holds more than ${MAX_PARTS} names, arrays and objects together; send it in parts, or as plain values in few arrays`,
+};
 /** Bytes that are no UTF-8 are refused, not altered. */
 const UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Refusals: `MALFORMED_JSON`, `INVALID_REQUEST` (the message names the fault), `ERA_UNSUPPORTED`. */
 export function parseClientBody(body: Uint8Array): ClientBody {
-  const { isTooDeep, namesAt } = shapeOf(body, MAX_DEPTH, BATCH_LEVELS);
-  if (isTooDeep) refuse('INVALID_REQUEST', `The body is nested deeper than ${MAX_DEPTH} levels`);
+  const { excess, namesAt } = shapeOf(body, BOUNDS);
+  if (excess !== null) refuse('INVALID_REQUEST', EXCESS[excess]);
   let value: unknown;
   try {
     value = JSON.parse(UTF8.decode(body));

@@ -29,14 +29,14 @@ import { StandaloneStart } from './standalone-start.ts';
 import { TakeoverLimit } from './takeover-limit.ts';
 
 /** What tells whether a request may speak here: all but its body. */
-export type RequestHead = Pick<GatewayRequest, 'server' | 'path' | 'header'>;
+export type RequestHead = Pick<GatewayRequest, 'server' | 'path' | 'header' | 'clientAddress'>;
 
 export interface GatewayCore {
   /**
-   * Whom a request speaks for, by its head alone; `handle` asks the same again. Throws, or rejects with, a
+   * Whom a request speaks for, and whose share it uses, by its head alone; `handle` asks the same again. Throws, or rejects with, a
    * `RefusedError`: `HOST_REFUSED`, `ORIGIN_REFUSED`, `UNAUTHORIZED`, `INSUFFICIENT_SCOPE`, `AUTH_UNAVAILABLE`.
    */
-  admit(head: RequestHead): Caller | Promise<Caller>;
+  admit(head: RequestHead): Speaker | Promise<Speaker>;
   /** How clients of an endpoint are told to authorize. */
   challengeOf(endpoint: Pick<GatewayRequest, 'server' | 'path'>): Challenge;
   /** Answers one exchange. Never rejects. */
@@ -245,8 +245,7 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
   try {
     const admitted = admit(context, request);
     // Without a wait where there is nothing to wait for.
-    const caller = admitted instanceof Promise ? await admitted : admitted;
-    const speaker = { ...caller, share: context.limits.shareOf(caller.principal, request) };
+    const speaker = admitted instanceof Promise ? await admitted : admitted;
     context.limits.enter(speaker.share);
     if (context.guard.isBroken()) refuseBroken();
     switch (method) {
@@ -282,9 +281,11 @@ async function route(context: GatewayContext, request: GatewayRequest, to: Respo
   }
 }
 
-function admit({ config, authenticator }: GatewayContext, head: RequestHead): Caller | Promise<Caller> {
+function admit({ config, authenticator, limits }: GatewayContext, head: RequestHead): Speaker | Promise<Speaker> {
   checkPlace(config, (name) => head.header(name));
-  return authenticator.authenticate(endpointOf(head), head.header('authorization'));
+  const caller = authenticator.authenticate(endpointOf(head), head.header('authorization'));
+  const speakerOf = (one: Caller): Speaker => ({ ...one, share: limits.shareOf(one.principal, head) });
+  return caller instanceof Promise ? caller.then(speakerOf) : speakerOf(caller);
 }
 
 function endpointOf({ server, path }: Pick<GatewayRequest, 'server' | 'path'>): Endpoint {

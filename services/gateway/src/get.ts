@@ -38,7 +38,7 @@ export async function handleGet(
   const version = versionOf(context, request, checked.session);
   if (lastEventId !== '') return resume(context, { checked, version, sink, lastEventId, signal: request.signal });
   const options = { session: requireLiving(checked), version, sink, signal: request.signal };
-  return inPlace(context, options.session, (leave) => openStandalone(context, options, leave));
+  return inPlace(context, options.session, STANDALONE, ({ leave }) => openStandalone(context, options, leave));
 }
 
 interface Standalone {

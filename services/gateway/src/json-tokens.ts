@@ -48,27 +48,38 @@ function endOfText(json: Uint8Array, from: number): number {
 }
 
 export interface JsonShape {
-  /** Whether arrays and objects lie more than so many deep in each other; of text that is no JSON either answer. */
-  readonly isTooDeep: boolean;
+  /** What was found first that is beyond its bound; of text that is no JSON any answer. */
+  readonly excess: 'depth' | 'density' | null;
   /** Colons with so many arrays and objects around them, from none on: how many names were written at each level. */
   readonly namesAt: readonly number[];
 }
 
+export interface ShapeBounds {
+  /** Arrays and objects in each other. */
+  readonly depth: number;
+  /** Names, arrays and objects together. */
+  readonly parts: number;
+  /** Below so many levels names are not counted one by one. */
+  readonly nameLevels: number;
+}
+
 /**
- * What can be told of `json` before it is parsed, in one pass that ends where it is too deep. A parser takes half a
- * microsecond a level, so that 4 MB of brackets stop everything else for a second, and what recurses over the result
- * later has no room on the stack. SPEC: GW-DEPTH, GW-TWICE.
- * @param mostDeep levels that are not too deep.
- * @param nameLevels below so many levels names are not counted.
+ * What can be told of `json` before it is parsed, in one pass that ends where it is too deep or too dense. Time goes
+ * into names, arrays and objects, not into bytes: 4 MB of them stop everything else in the process for a second, each
+ * time that somebody reads the message. What is too deep has no room on the stack of who recurses over it.
+ * SPEC: GW-DEPTH, GW-DENSE, GW-TWICE.
  */
-export function shapeOf(json: Uint8Array, mostDeep: number, nameLevels: number): JsonShape {
-  const namesAt = Array.from({ length: nameLevels + 1 }, () => 0);
-  let isTooDeep = false;
+export function shapeOf(json: Uint8Array, bounds: ShapeBounds): JsonShape {
+  const namesAt = Array.from({ length: bounds.nameLevels + 1 }, () => 0);
+  let parts = 0;
+  let excess: JsonShape['excess'] = null;
   eachToken(json, (kind, _at, depth) => {
-    if (kind === 'open') isTooDeep = depth > mostDeep;
+    if (kind !== 'open' && kind !== 'colon') return true;
     // Brackets that close more than was opened stand in no JSON.
-    else if (kind === 'colon' && depth >= 0 && depth <= nameLevels) namesAt[depth] = (namesAt[depth] ?? 0) + 1;
-    return !isTooDeep;
+    if (kind === 'colon' && depth >= 0 && depth <= bounds.nameLevels) namesAt[depth] = (namesAt[depth] ?? 0) + 1;
+    if (kind === 'open' && depth > bounds.depth) excess = 'depth';
+    else if (++parts > bounds.parts) excess = 'density';
+    return excess === null;
   });
-  return { isTooDeep, namesAt };
+  return { excess, namesAt };
 }

@@ -63,6 +63,28 @@ it('[GW-CUT-OFF] a gateway is not ready when its log has answered no read for 15
   expect([post.sink.status, post.sink.isEnded]).toEqual([200, false]);
 });
 
+it('[GW-CUT-OFF] a gateway whose log has no room stays ready: it refuses what would be written, and tells what is there', async () => {
+  let isFull = false;
+  const peer = await rig.gateway({ keepAliveMs: 15_000 }, (log) => ({
+    ...log,
+    append: (to, records) =>
+      isFull
+        ? Promise.reject(new LogError('APPEND_REFUSED', 'no space left', { reason: 'disk-full' }))
+        : log.append(to, records),
+  }));
+  const session = await rig.open(peer);
+  const stream = await peer.get(session);
+  await rig.time.advance(1000);
+  isFull = true;
+  const refused = await peer.post(session, call(1));
+  await rig.time.advance(120_000);
+  expect([refused.sink.status, refused.sink.headers['Retry-After']]).toEqual([503, '1']);
+  expect([peer.core.isReady(), stream.sink.isEnded]).toEqual([true, false]);
+  await rig.backend.say(session, STANDALONE, progress(1));
+  await rig.time.advance(1000);
+  expect(dataOf(stream)).toEqual([progress(1)]);
+});
+
 it('[GW-CUT-OFF] a gateway of which some partitions do not answer stays ready', async () => {
   const { peer, cut } = await cutOffAtWill();
   cut(true, ['events', 'sessions']);

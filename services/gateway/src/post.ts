@@ -30,7 +30,7 @@ import { appendForClient, refuseBroken, tailOf } from './context.ts';
 import type { GatewayContext, SessionRef } from './context.ts';
 import type { GatewayRequest, ResponseSink } from './exchange.ts';
 import { inPlace } from './in-place.ts';
-import type { Outcome } from './in-place.ts';
+import type { Outcome, Place } from './in-place.ts';
 import type { Speaker } from './principal-limits.ts';
 import { refuseEraOfHeader } from './refuse-era.ts';
 import { checkSession, requireLiving, versionOf } from './session-check.ts';
@@ -136,7 +136,7 @@ async function append(context: GatewayContext, incoming: Incoming): Promise<Outc
   }
   // A client that could not come back must not lose its answer to a gateway that is about to stop.
   if (context.isDraining() && !canPrime(version)) refuse('DRAINING', 'This gateway is stopping; try again');
-  return inPlace(context, session, (leave) => ask(context, incoming, requests, leave));
+  return inPlace(context, session, null, (place) => ask(context, incoming, requests, place));
 }
 
 /** @param requests their places in the body, and their ids. */
@@ -144,7 +144,7 @@ async function ask(
   context: GatewayContext,
   incoming: Incoming,
   requests: ReturnType<typeof requestIdsOf>,
-  leave: () => void,
+  place: Place,
 ): Promise<SseStream> {
   const { request, session, version, body, sink } = incoming;
   const to = { topic: 'inbound', partition: session.id.partition } as const;
@@ -159,6 +159,7 @@ async function ask(
   const [first] = await appendForClient(context, to, inboundRecords(context, incoming, after));
   if (first === undefined) throw new TypeError('an append returned no offset');
   const stream = requestStream(first);
+  place.isOf(stream);
   const numbering = startNumbering(session.text, stream);
   const { id } = idOf(body);
   const primer = formatEventId({
@@ -182,7 +183,7 @@ async function ask(
     pending: new Map(requests.map(([place, requestId]) => [first + place, requestId])),
     sink,
     signal: request.signal,
-    leave,
+    leave: place.leave,
     prelude: isPrimed ? [formatPrimer(primer, jitteredRetryMs(context))] : [],
     isResumable: isPrimed,
   });

@@ -1,9 +1,12 @@
+import { STANDALONE } from '@throughline/protocol';
 import { createVirtualTime } from '@throughline/testkit';
+import fc from 'fast-check';
 import { createHash } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { RefusedError } from './answer-error.ts';
 import { GatewayConfigSchema } from './config.ts';
 import { limitsOf, PrincipalLimits, takeOne } from './principal-limits.ts';
+import { progress } from './testing/backend.ts';
 import { call, createRig, initialize } from './testing/core-rig.ts';
 import type { Exchange, Peer, Rig } from './testing/core-rig.ts';
 
@@ -38,13 +41,13 @@ describe('a share', () => {
     }).toThrow(RefusedError);
     for (let number = 0; number < 10; number++) limits.enter('alice');
     for (let number = 0; number < 100; number++) limits.enter(null);
-    const close = limits.openStream('mallory');
-    expect(() => limits.openStream('mallory')).toThrow(RefusedError);
-    limits.openStream('alice');
-    close();
-    close();
-    limits.openStream('mallory');
-    expect(() => limits.openStream('mallory')).toThrow(RefusedError);
+    const { leave } = limits.openStream('mallory', null);
+    expect(() => limits.openStream('mallory', null)).toThrow(RefusedError);
+    limits.openStream('alice', null);
+    leave();
+    leave();
+    limits.openStream('mallory', null);
+    expect(() => limits.openStream('mallory', null)).toThrow(RefusedError);
   });
 
   it('[AUTH-LIMIT] is remembered for 10,000 principals: the one that was silent longest has a new one', () => {
@@ -64,6 +67,75 @@ describe('a share', () => {
       limits.enter('second');
     }).toThrow(RefusedError);
     use('first');
+  });
+});
+
+describe('a takeover of an own stream', () => {
+  const limits = () =>
+    new PrincipalLimits(
+      { ...NO_LIMITS, requestsPerSecondPerPrincipal: 5, streamsPerPrincipal: 2 },
+      createVirtualTime({ seed: 1 }).clock(),
+    );
+  const isRefused = (of: PrincipalLimits, stream: string | null): boolean => {
+    try {
+      of.openStream('a', stream).leave();
+      return false;
+    } catch {
+      return true;
+    }
+  };
+
+  it('[AUTH-LIMIT-TAKEOVER] is free beside the one that it takes over, and no second one is', () => {
+    const of = limits();
+    const first = of.openStream('a', 's');
+    of.openStream('a', 't');
+    expect([isRefused(of, 'u'), isRefused(of, null), isRefused(of, 's'), isRefused(of, 't')]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    const second = of.openStream('a', 's');
+    expect([isRefused(of, 's'), isRefused(of, 't')]).toEqual([true, false]);
+    // The one that was taken over goes: the other is what counts now.
+    first.leave();
+    first.leave();
+    expect([isRefused(of, 'u'), isRefused(of, 's')]).toEqual([true, false]);
+    second.leave();
+    expect(isRefused(of, 'u')).toBe(false);
+  });
+
+  it('[AUTH-LIMIT-TAKEOVER] is known of a stream that got its name when its request was in the log', () => {
+    const of = limits();
+    of.openStream('a', null);
+    const call = of.openStream('a', null);
+    expect(isRefused(of, 'r7')).toBe(true);
+    call.isOf('r7');
+    expect([isRefused(of, 'r7'), isRefused(of, 'r8')]).toEqual([false, true]);
+    call.leave();
+    expect([isRefused(of, 'r8')]).toEqual([false]);
+  });
+
+  it('[AUTH-LIMIT-TAKEOVER] of any order of connections a share holds at most twice its streams, and forgets all', () => {
+    fc.assert(
+      fc.property(fc.array(fc.tuple(fc.nat(3), fc.nat(30)), { maxLength: 60 }), (steps) => {
+        const of = limits();
+        const open: { leave(): void }[] = [];
+        for (const [stream, pick] of steps) {
+          if (pick < 12 && open.length > 0) open.splice(pick % open.length, 1)[0]!.leave();
+          else
+            try {
+              open.push(of.openStream('a', stream === 3 ? null : `s${stream}`));
+            } catch {
+              // Beyond the share.
+            }
+          expect(open.length).toBeLessThanOrEqual(4);
+        }
+        for (const each of open) each.leave();
+        for (const stream of ['x', 'y']) of.openStream('a', stream);
+        expect(isRefused(of, 'z')).toBe(true);
+      }),
+    );
   });
 });
 
@@ -164,6 +236,25 @@ describe('a gateway', () => {
     first.abort();
     await rig.time.run(first.done);
     expect((await peer.post(session, call(3), as('mallory'))).sink.status).toBe(200);
+  });
+
+  it('[AUTH-LIMIT-TAKEOVER] lets a client whose sockets are half open come back to its own streams, at its limit', async () => {
+    const session = await rig.open(peer, '2025-11-25', as('mallory'));
+    const asked = await peer.post(session, call(1), as('mallory'));
+    const listening = await peer.get(session, undefined, as('mallory'));
+    await rig.time.advance(2000);
+    await rig.backend.say(session, STANDALONE, progress(1));
+    await rig.time.advance(100);
+    // Neither connection is known to be gone.
+    const resumed = await peer.get(session, asked.blocks().at(-1)?.id, as('mallory'));
+    const again = await peer.get(session, listening.blocks().at(-1)?.id, as('mallory'));
+    await rig.time.advance(2000);
+    expect([resumed.sink.status, again.sink.status]).toEqual([200, 200]);
+    expect([asked.sink.isEnded, listening.sink.isEnded]).toEqual([true, true]);
+    const anew = await peer.get(session, undefined, as('mallory'));
+    await rig.time.advance(2000);
+    expect([anew.sink.status, again.sink.isEnded]).toEqual([200, true]);
+    expect(outcome(await peer.post(session, call(2), as('mallory')))).toEqual([429, 'RATE_LIMITED', '1']);
   });
 
   it('[AUTH-LIMIT-SESSIONS] answers 429 with Retry-After to an initialize too many in an hour, takes nothing in, and lets others begin', async () => {

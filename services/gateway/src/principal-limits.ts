@@ -78,7 +78,7 @@ export class PrincipalLimits {
   /** Of requests and of new sessions; oldest use first. */
   readonly #requests = new Map<string, Share>();
   readonly #sessions = new Map<string, Share>();
-  readonly #streams = new Map<string, number>();
+  readonly #streams = new Map<string, OpenStreams>();
 
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits;
@@ -124,18 +124,68 @@ export class PrincipalLimits {
     if (oldest.done !== true) shares.delete(oldest.value);
   }
 
-  /** A place for an open stream; returns the way to give it back, idempotent. Refusal: `RATE_LIMITED`. */
-  openStream(share: ShareKey): () => void {
+  /**
+   * A place for a connection with an open stream. Refusal: `RATE_LIMITED`.
+   * @param stream which, if that is known: a second connection to one takes it over, and does not count beside the first,
+   * whose client may be gone without a word.
+   */
+  openStream(share: ShareKey, stream: string | null): StreamPlace {
     const { streamsPerPrincipal: most } = this.#limits;
-    if (share === null || most === null) return () => undefined;
-    const open = this.#streams.get(share) ?? 0;
-    if (open >= most) refuseFor(`More than ${most} open streams`, 1000);
-    this.#streams.set(share, open + 1);
-    return once(() => {
-      const left = (this.#streams.get(share) ?? 1) - 1;
-      if (left === 0) this.#streams.delete(share);
-      else this.#streams.set(share, left);
-    });
+    if (share === null || most === null) return NO_PLACE;
+    const open = this.#streams.get(share) ?? new OpenStreams();
+    if (open.countWith(stream) > most) refuseFor(`More than ${most} open streams`, 1000);
+    this.#streams.set(share, open);
+    let name = stream;
+    open.add(name);
+    return {
+      isOf: (known) => {
+        open.remove(name);
+        name = known;
+        open.add(name);
+      },
+      leave: once(() => {
+        open.remove(name);
+        if (open.count === 0) this.#streams.delete(share);
+      }),
+    };
+  }
+}
+
+/** What a connection with an open stream takes of a share. */
+export interface StreamPlace {
+  /** Says of which stream it is, once that is known and before it is left. */
+  isOf(stream: string): void;
+  /** Gives it back. Idempotent. */
+  leave(): void;
+}
+
+const NO_PLACE: StreamPlace = { isOf: () => undefined, leave: () => undefined };
+
+/** Those of one share: of the connections to one stream the second is free. */
+class OpenStreams {
+  count = 0;
+  readonly #connections = new Map<string, number>();
+
+  countWith(stream: string | null): number {
+    return this.count + (this.#of(stream) === 1 ? 0 : 1);
+  }
+
+  add(stream: string | null): void {
+    this.count = this.countWith(stream);
+    if (stream !== null) this.#connections.set(stream, this.#of(stream) + 1);
+  }
+
+  remove(stream: string | null): void {
+    if (stream !== null) {
+      const left = this.#of(stream) - 1;
+      if (left === 0) this.#connections.delete(stream);
+      else this.#connections.set(stream, left);
+    }
+    if (this.#of(stream) !== 1) this.count--;
+  }
+
+  #of(stream: string | null): number {
+    return stream === null ? 0 : (this.#connections.get(stream) ?? 0);
   }
 }
 

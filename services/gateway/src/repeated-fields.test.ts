@@ -5,7 +5,11 @@ import { shapeOf } from './json-tokens.ts';
 import { hasRepeatedField } from './repeated-fields.ts';
 
 const repeats = (text: string, levels = 3): boolean =>
-  hasRepeatedField(shapeOf(encodeText(text), 100, levels).namesAt, JSON.parse(text), levels);
+  hasRepeatedField(
+    shapeOf(encodeText(text), { depth: 100, parts: 10_000, nameLevels: levels }).namesAt,
+    JSON.parse(text),
+    levels,
+  );
 
 describe('names that stand twice', () => {
   it.each([

@@ -41,7 +41,9 @@ export async function resume(context: GatewayContext, options: Resume): Promise<
     case 'read':
       break;
   }
-  return inPlace(context, session, (leave) => resumeAt(context, options, opening.cursor, leave));
+  return inPlace(context, session, opening.cursor.stream, ({ leave }) =>
+    resumeAt(context, options, opening.cursor, leave),
+  );
 }
 
 async function resumeAt(

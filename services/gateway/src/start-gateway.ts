@@ -53,7 +53,13 @@ export async function startGateway(config: GatewayConfig, deps: StartGatewayDeps
     const admin =
       config.admin === null
         ? null
-        : await startAdmin(config.admin, { clock, onError, isReady: () => core.isReady(), renderMetrics });
+        : await startAdmin(config.admin, {
+            clock,
+            onError,
+            allowedHosts: config.allowedHosts,
+            isReady: () => core.isReady(),
+            renderMetrics,
+          });
     if (admin !== null) open.push(admin);
     logger.info('gateway is listening', { url: mcp.url, adminUrl: admin?.url ?? null });
     let stopping: Promise<void> | null = null;

@@ -314,6 +314,32 @@ describe('heartbeats', () => {
     await bench.until(() => heartbeats().at(-1)?.partitions.length === 1);
   });
 
+  it('[WRK-STOOD] tell once that the process stood still for so long that it counted as gone', async () => {
+    bench = await openBench(29);
+    const warned: unknown[][] = [];
+    const logger: Logger = {
+      ...silentLogger,
+      child: () => logger,
+      warn: (...line) => void warned.push(line),
+    };
+    const { process } = await bench.start({ logger, config: { heartbeatMs: 1000, deadAfterMs: 4000 } });
+    const stands = (): unknown[][] => warned.filter(([text]) => String(text).includes('stood still'));
+    await bench.time.advance(10_000);
+    bench.time.pause(process);
+    await bench.time.advance(2500);
+    bench.time.resume(process);
+    await bench.time.advance(10_000);
+    expect(stands()).toEqual([]);
+    bench.time.pause(process);
+    await bench.time.advance(9000);
+    bench.time.resume(process);
+    await bench.time.advance(10_000);
+    expect(stands()).toEqual([[expect.any(String), { stoodMs: expect.any(Number) as number, deadAfterMs: 4000 }]]);
+    const { stoodMs } = stands()[0]![1] as { stoodMs: number };
+    expect(stoodMs).toBeGreaterThan(7900);
+    expect(stoodMs).toBeLessThan(9100);
+  });
+
   it('[WRK-HEARTBEAT] do not pile up while the log does not answer', async () => {
     bench = await openBench(13);
     let waiting = 0;
@@ -528,6 +554,48 @@ describe('leaving', () => {
       expect(worker.unreleased()).toEqual(unreleased);
       await bench.dispose();
     }
+  });
+
+  it('[WRK-RETRY-PACE] a release that a full disk refuses is tried ever more slowly, told now and then, and done soon when there is room', async () => {
+    bench = await openBench(34);
+    const warned: string[] = [];
+    const logger: Logger = { ...silentLogger, warn: (event) => void warned.push(event), child: () => logger };
+    let isFull = false;
+    let tries = 0;
+    let assign = (_assigned: readonly number[]): void => undefined;
+    await bench.start({
+      ...QUICK,
+      logger,
+      wrap: (log) => ({
+        ...log,
+        append: (to, records) => {
+          if (!isFull || to.topic !== 'events') return log.append(to, records);
+          if (records.some(({ headers }) => typeOf(headers) === EVENT_TYPE.released)) tries++;
+          return Promise.reject(new LogError('APPEND_REFUSED', 'no space left', { reason: 'disk-full' }));
+        },
+        join: (options) => {
+          assign = options.onChange;
+          return log.join(options);
+        },
+      }),
+    });
+    await bench.open('k');
+    isFull = true;
+    assign([]);
+    await bench.time.advance(60_000);
+    tries = 0;
+    warned.length = 0;
+    await bench.time.advance(600_000);
+    // Every 2 s, and a line every 30 s.
+    expect(tries).toBeGreaterThan(290);
+    expect(tries).toBeLessThan(310);
+    const lines = warned.filter((event) => event === 'release failed; trying again').length;
+    expect(lines).toBeGreaterThanOrEqual(18);
+    expect(lines).toBeLessThanOrEqual(21);
+    expect(ofType('released')).toEqual([]);
+    isFull = false;
+    await bench.time.advance(3000);
+    expect(ofType('released')).toHaveLength(1);
   });
 
   it('[WRK-LEAVE] a partition that is taken away is given up in time, though the log answers no append', async () => {

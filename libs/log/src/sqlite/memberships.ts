@@ -59,9 +59,12 @@ export function createMemberships(link: () => WorkerLink, clock: Clock, leaseMs:
     const schedule = (): void => {
       if (isHalted) return;
       cancel = clock.setTimer(leaseMs / 3, () => {
-        // Others may have our partitions by now; a log that does not answer must not hide that.
-        if (clock.monoMs() - renewedMs >= leaseMs) learn([]);
-        renew().then(schedule, schedule);
+        // After a stand of this event loop as well the log is asked first: it knows whether others have our partitions.
+        renew().then(schedule, () => {
+          // They may have; a log that does not answer must not hide that.
+          if (clock.monoMs() - renewedMs >= leaseMs) learn([]);
+          schedule();
+        });
       });
     };
     const halt = (): void => {

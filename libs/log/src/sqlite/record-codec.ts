@@ -3,12 +3,16 @@
  * Between the threads: [offset f64, timestamp f64 if read,] key, value and header lengths u32 (all ones: null), then the bytes; little-endian.
  * In the file (format v1): each header is name length u16, name in UTF-8, value length u32, value; big-endian.
  */
+import { encodeText, HEADER } from '@throughline/protocol';
 import type { LogRecord, Offset, RecordHeader, RecordInput } from '@throughline/protocol';
 
 const NULL_LENGTH = 0xffffffff;
 const FRAME = 12;
 const STAMP = 16;
 export const MAX_HEADER_NAME_BYTES = 0xffff;
+/** Holds the bytes of headers that could not be read. */
+const DAMAGED_HEADERS = 'damaged-headers';
+const DAMAGED: readonly RecordHeader[] = [[HEADER.format, encodeText('damaged headers')]];
 
 export interface StoredRow {
   readonly offset: Offset;
@@ -140,14 +144,20 @@ function readFrame(
   };
 }
 
+/**
+ * Where the bytes are no headers the record is one of a format that nobody reads, which names the damage, and keeps
+ * them: whoever reads it passes over it as over any other that it cannot read. Never throws. SPEC: LOG-FILE-HEADERS.
+ */
 function decodeHeaders(from: Buffer, start: number, end: number): RecordHeader[] {
   const headers: RecordHeader[] = [];
   let at = start;
   while (at < end) {
-    const nameEnd = at + 2 + from.readUInt16BE(at);
-    const valueBytes = from.readUInt32BE(nameEnd);
-    headers.push([from.toString('utf8', at + 2, nameEnd), plain(from, nameEnd + 4, valueBytes)]);
-    at = nameEnd + 4 + valueBytes;
+    const nameEnd = end - at < 2 ? Infinity : at + 2 + from.readUInt16BE(at);
+    const valueAt = nameEnd + 4;
+    const next = valueAt > end ? Infinity : valueAt + from.readUInt32BE(nameEnd);
+    if (next > end) return [...DAMAGED, [DAMAGED_HEADERS, plain(from, start, end - start)]];
+    headers.push([from.toString('utf8', at + 2, nameEnd), plain(from, valueAt, next - valueAt)]);
+    at = next;
   }
   return headers;
 }

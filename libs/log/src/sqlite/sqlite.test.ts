@@ -158,6 +158,46 @@ describe('sqlite log: the file', () => {
     expect(readFileSync(scratch.file).equals(bytes)).toBe(true);
   });
 
+  it('[LOG-FILE-HEADERS] a row that was damaged, or written by another hand, is read as a record, by who waits too', async () => {
+    const { log } = await scratch.open();
+    await log.append(EVENTS, [record('before')]);
+    const waiting = log.read(EVENTS, 1, { waitMs: 15_000 });
+    const db = new DatabaseSync(scratch.file);
+    db.exec('PRAGMA busy_timeout = 10000');
+    const { slot, next } = db
+      .prepare(`SELECT slot, next FROM partitions WHERE topic = 'events' AND partition = 0`)
+      .get() as { slot: number; next: number };
+    const rows = [
+      [1, 'key', 'value', Uint8Array.of(0xff, 0xff, 1)],
+      [2n ** 62n, 5, 1.5, 'text'],
+      ['no time', null, null, null],
+    ] as const;
+    db.exec('BEGIN IMMEDIATE');
+    const insert = db.prepare('INSERT INTO records VALUES (?, ?, ?, ?, ?)');
+    for (const [index, [time, ...columns]] of rows.entries())
+      insert.run(BigInt(slot) * 2n ** 43n + BigInt(next + index), time, ...columns);
+    db.prepare('UPDATE partitions SET next = next + 3 WHERE slot = ?').run(slot);
+    db.exec('COMMIT');
+    db.close();
+    expect((await waiting).records.length).toBeGreaterThan(0);
+    await log.append(EVENTS, [record('after')]);
+    const { records } = await log.read(EVENTS, 0);
+    const shown = records.map(({ offset, timestampMs, key, value, headers }) => [
+      offset,
+      offset === 0 || offset === 4 ? 'now' : timestampMs,
+      key === null ? null : Buffer.from(key).toString(),
+      value === null ? null : Buffer.from(value).toString(),
+      headers[0]?.[0] ?? null,
+    ]);
+    expect(shown).toEqual([
+      [0, 'now', 'k', 'before', 'type'],
+      [1, 1, 'key', 'value', 'v'],
+      [2, Number.MAX_SAFE_INTEGER, '5.0', '1.5', 'v'],
+      [3, 0, null, null, null],
+      [4, 'now', 'k', 'after', 'type'],
+    ]);
+  });
+
   it('[LOG-FILE-READABLE] stock SQLite shows records as text, by topic, partition and offset', async () => {
     const { log } = await scratch.open();
     const ref = { topic: 'events', partition: 3 } as const;

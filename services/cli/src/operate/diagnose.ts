@@ -262,7 +262,7 @@ function poison({ ownership }: DoctorFacts, { cli, fixFor }: Diagnosed): Finding
   const repeated = all.filter(({ open }) => (open?.mostAttempts ?? 0) > 1).map(({ partition }) => partition);
   const unreadable = all.filter(({ unreadable: count }) => count > 0).map(({ partition }) => partition);
   if (repeated.length === 0 && unreadable.length === 0)
-    return ok('poison', 'no open request was started twice, all events can be read');
+    return ok('poison', 'no open request was started twice, all events behind the newest checkpoints can be read');
   const what = [
     ...(repeated.length === 0
       ? []

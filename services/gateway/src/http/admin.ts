@@ -1,8 +1,10 @@
-/** Health and metrics, on a port of their own. SPEC: GW-ADMIN. */
+/** Health and metrics, on a port of their own. SPEC: GW-ADMIN, GW-ADMIN-HOST. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 export interface AdminOptions {
   isReady(): boolean;
+  /** Whether a request with this `Host` is answered; it is asked before anything else. */
+  isAllowedHost(host: string | undefined): boolean;
   /** Prometheus text. */
   renderMetrics(): Promise<string>;
 }
@@ -14,6 +16,10 @@ export function createAdminListener(
     response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(text);
   };
   return (request, response) => {
+    if (!options.isAllowedHost(request.headers.host)) {
+      answer(response, 403, 'the Host header names a host that is not served here: use its IP address\n');
+      return;
+    }
     switch ((request.url ?? '').split('?')[0]) {
       case '/livez':
         answer(response, 200, 'ok\n');

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
@@ -264,6 +265,35 @@ describe('bodies', () => {
     await small.stop();
   });
 
+  it('[GW-BODY-SHARE] silent sockets that announce large bodies take no room from anybody', async () => {
+    const small = await createHttpRig({ maxBodyBytes: 1024 });
+    const head =
+      'POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1024\r\n\r\n';
+    const sockets = await Promise.all(Array.from({ length: 100 }, () => small.raw(head)));
+    // Whatever was sent before is read by now.
+    for (let count = 0; count < 10; count++) expect((await small.post('{}')).status).toBe(400);
+    for (const socket of sockets) socket.destroy();
+    await small.stop();
+  });
+
+  it('[GW-BODY-SHARE] a principal whose bodies stall takes its own share and no other: it is 429, others are served', async () => {
+    const tokens = ['alice', 'bob'].map((principal) => ({
+      principal,
+      sha256: createHash('sha256').update(`tok-${principal}`).digest('hex'),
+    }));
+    const small = await createHttpRig({ maxBodyBytes: 1024, tokens });
+    const auth = (name: string) => ({ authorization: `Bearer tok-${name}` });
+    const half = `POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer tok-alice\r\nContent-Type: application/json\r\nContent-Length: 1024\r\n\r\n{`;
+    const sockets = await Promise.all(Array.from({ length: 200 }, () => small.raw(half)));
+    await until(async () => (await small.post('{}', auth('alice'))).status === 429);
+    const refused = await small.post('{}', auth('alice'));
+    expect([refused.headers.get('retry-after'), await codeOf(refused)]).toEqual(['1', 'RATE_LIMITED']);
+    for (let count = 0; count < 10; count++) expect((await small.post('{}', auth('bob'))).status).toBe(400);
+    for (const socket of sockets) socket.destroy();
+    await until(async () => (await small.post('{}', auth('alice'))).status === 400);
+    await small.stop();
+  });
+
   it('[GW-LIMIT] an open stream holds no room for bodies', async () => {
     const small = await createHttpRig({ maxBodyBytes: 1024 });
     const session = await small.open();
@@ -391,6 +421,21 @@ describe('the server', () => {
     expect(await at('/metrics')).toEqual([200, '# metrics\n']);
     expect((await at('/mcp'))[0]).toBe(404);
     expect((await fetch(`${rig.gateway.url}/metrics`)).status).toBe(404);
+  });
+
+  it('[GW-ADMIN-HOST] a page that was sent here by DNS rebinding gets neither health nor metrics; probes do', async () => {
+    const { port } = new URL(rig.gateway.adminUrl!);
+    const statusFor = async (host: string, path: string): Promise<string | undefined> => {
+      const socket = connect(Number(port), '127.0.0.1');
+      socket.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+      return /^HTTP\/1\.1 (\d+)/.exec(await readAll(socket))?.[1];
+    };
+    for (const path of ['/livez', '/readyz', '/metrics', '/']) {
+      expect(await statusFor('rebound.evil.example', path)).toBe('403');
+      expect(await statusFor(`rebound.evil.example:${port}`, path)).toBe('403');
+    }
+    for (const host of [`127.0.0.1:${port}`, 'localhost', '10.1.2.3:9464', '[2001:db8::1]:9464', 'gateway:9464'])
+      expect([host, await statusFor(host, '/metrics')]).toEqual([host, '200']);
   });
 
   it('[GW-ADMIN] from the first moment of a stop it is alive and not ready, and clients are asked to connect elsewhere', async () => {

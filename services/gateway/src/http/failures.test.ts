@@ -14,7 +14,7 @@ const broken = (): never => {
   throw new TypeError('a defect');
 };
 const CORE: GatewayCore = {
-  admit: () => ({ principal: 'anonymous', untilMs: null }),
+  admit: () => ({ principal: 'anonymous', untilMs: null, share: null }),
   challengeOf: () => ({ metadataUrl: null, requiredScopes: [] }),
   handle: () => Promise.resolve(),
   countRefused: () => undefined,

@@ -1,6 +1,6 @@
 /**
  * The Express shell of the MCP endpoint: paths, body limits, CORS. Everything else is the core's. SPEC: GW-PATH, GW-CORS,
- * GW-LIMIT, GW-PROXY, GW-STALLED, GW-ONE-HEADER, GW-PIPELINE, GW-CONTINUE, AUTH-QUERY.
+ * GW-LIMIT, GW-BODY-SHARE, GW-PROXY, GW-STALLED, GW-ONE-HEADER, GW-PIPELINE, GW-CONTINUE, AUTH-QUERY.
  */
 import express from 'express';
 import type { Express, NextFunction, Request, Response } from 'express';
@@ -19,10 +19,13 @@ import type { IsTrusted } from '../client-address.ts';
 import type { GatewayConfig } from '../config.ts';
 import type { GatewayCore } from '../core.ts';
 import type { GatewayRequest } from '../exchange.ts';
+import type { ShareKey, Speaker } from '../principal-limits.ts';
 import { BodyBudget } from './body-budget.ts';
 import { cutWhenStalled } from './cut-when-stalled.ts';
 import { answerPreflight, serveMetadata } from './metadata.ts';
 import { NodeSink } from './node-sink.ts';
+import { readBody } from './read-body.ts';
+import type { BodyOutcome } from './read-body.ts';
 import { awaitsContinue, findRepeatedHeader, Pipeline } from './request-shape.ts';
 
 const ALLOWED_HEADERS = [
@@ -45,8 +48,9 @@ const EXPOSED_HEADERS = [
   'Retry-After',
 ].join(', ');
 const METHODS = 'GET, POST, DELETE, OPTIONS';
-/** Bodies held at once, as a multiple of the largest one: 256 MiB by default. */
+/** Bodies held at once, as a multiple of the largest one: 256 MiB by default, and 32 MiB of one share. */
 const BODIES_AT_ONCE = 64;
+const BODIES_OF_SHARE = 8;
 /** A client that takes nothing for as many keepalives is cut: one may be late, and a network may stand still for a while. */
 const STALLED_AFTER_KEEPALIVES = 4;
 const NO_BODY = Buffer.alloc(0);
@@ -64,7 +68,10 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics
   app.disable('etag');
   // Names of servers may differ in case alone.
   app.enable('case sensitive routing');
-  const budget = new BodyBudget(BODIES_AT_ONCE * config.maxBodyBytes);
+  const budget = new BodyBudget({
+    most: BODIES_AT_ONCE * config.maxBodyBytes,
+    mostOfShare: BODIES_OF_SHARE * config.maxBodyBytes,
+  });
   const stalledMs = STALLED_AFTER_KEEPALIVES * config.keepAliveMs;
   const onStalled = (): void => {
     metrics.add('throughline_gateway_stalled_clients_total');
@@ -91,38 +98,51 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics
   // token expires, and no caller can say of a request that somebody else has admitted it.
   const admission =
     (endpoint: Endpoint) =>
-    (request: Request, _response: Response, next: NextFunction): void => {
+    (request: Request, response: Response, next: NextFunction): void => {
       if (hasTokenInQuery(request.url)) throw queryRefusal(core.challengeOf(endpoint));
-      const admitted = core.admit({ ...endpoint, header: (name) => headerValue(request, name) });
-      if (!(admitted instanceof Promise)) next();
-      else
-        admitted.then(() => {
-          next();
-        }, next);
+      const onAdmitted = ({ share }: Speaker): void => {
+        response.locals['share'] = share;
+        next();
+      };
+      const admitted = core.admit({
+        ...endpoint,
+        header: (name) => headerValue(request, name),
+        clientAddress: () => addressOf(request, isTrusted),
+      });
+      if (admitted instanceof Promise) admitted.then(onAdmitted, next);
+      else onAdmitted(admitted);
     };
-  const readBody = express.raw({
-    type: (request) => request.method === 'POST',
-    limit: config.maxBodyBytes,
-    inflate: false,
-  });
-  const makeRoom = (request: Request, response: Response, next: NextFunction): void => {
+  const takeBody = (request: Request, response: Response, next: NextFunction): void => {
     if (request.method !== 'POST') {
       next();
       return;
     }
-    const bytes = announcedBytes(request) ?? config.maxBodyBytes;
+    const announced = announcedBytes(request);
+    const share = response.locals['share'] as ShareKey;
     // Said at once: whoever reads the body would wait for its end first.
-    if (bytes > config.maxBodyBytes) throw new RefusedError(tooLarge(config));
-    const release = budget.take(bytes);
-    if (release === null)
-      throw new RefusedError({ code: 'CAPACITY', message: 'This gateway reads as many bodies as it may' });
-    response.on('close', release);
-    response.locals['releaseBody'] = release;
+    const refused =
+      (announced ?? 0) > config.maxBodyBytes
+        ? 'too-large'
+        : isCompressed(request)
+          ? 'compressed'
+          : budget.excessOf(share, announced ?? 0);
+    if (refused !== null) throw new RefusedError(bodyRefusal(refused, config));
+    const room = budget.open(share);
+    response.on('close', room.release);
+    response.locals['releaseBody'] = room.release;
     if (awaitsContinue(request.headers.expect)) {
       if (core.isReady()) response.removeHeader('Connection');
       response.writeContinue();
     }
-    next();
+    void readBody(request, { room, most: config.maxBodyBytes, announced }).then((body) => {
+      if (Buffer.isBuffer(body)) {
+        request.body = body;
+        next();
+        return;
+      }
+      room.release();
+      next(new RefusedError(bodyRefusal(body, config)));
+    });
   };
   const handle =
     (endpoint: Endpoint) =>
@@ -144,7 +164,7 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics
   };
   const paths = endpointsOf(config.servers);
   for (const [path, server] of paths)
-    app.all(path, preflight, admission({ server, path }), makeRoom, readBody, handle({ server, path }));
+    app.all(path, preflight, admission({ server, path }), takeBody, handle({ server, path }));
   serveMetadata(app, config);
   app.use((request, response) => {
     const served = paths.map(([path]) => path).join(', ');
@@ -154,7 +174,7 @@ export function createMcpApp(config: GatewayConfig, core: GatewayCore, { metrics
     });
   });
   app.use((error: unknown, request: Request, response: Response, next: NextFunction) => {
-    const refusal = refusalOf(error, config);
+    const refusal = refusalOf(error);
     if (refusal === FAILED) tellFailure(request, error);
     if (response.headersSent) next(error);
     else answer(core, request, response, refusal);
@@ -199,7 +219,7 @@ class HttpExchange implements GatewayRequest {
   }
 
   clientAddress(): string | null {
-    return clientAddress(this.#request.socket.remoteAddress, this.header('x-forwarded-for'), this.#isTrusted);
+    return addressOf(this.#request, this.#isTrusted);
   }
 
   /** The answer begins. A stream may last for hours: it must not keep what asked for it, nor Express' way to here. */
@@ -223,21 +243,35 @@ function refuseShape(pipeline: Pipeline, request: Request, response: Response): 
     });
 }
 
+const UNREADABLE: Refusal = { code: 'INVALID_REQUEST', message: 'The HTTP request could not be read' };
 const FAILED: Refusal = { code: 'INTERNAL', message: 'The gateway failed on this request' };
 
-/** What Express, or the reading of the body, throws. Branches on the status: messages are for people. */
-function refusalOf(error: unknown, config: GatewayConfig): Refusal {
+/** What Express throws. Branches on the status: messages are for people. */
+function refusalOf(error: unknown): Refusal {
   if (error instanceof RefusedError) return error.refusal;
   const status = typeof error === 'object' && error !== null && 'status' in error ? error.status : 500;
-  if (status === 413) return tooLarge(config);
-  if (status === 415) return { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Compressed bodies are not served' };
-  if (typeof status === 'number' && status >= 400 && status < 500)
-    return { code: 'INVALID_REQUEST', message: 'The HTTP request could not be read' };
-  return FAILED;
+  return typeof status === 'number' && status >= 400 && status < 500 ? UNREADABLE : FAILED;
 }
 
-function tooLarge({ maxBodyBytes }: GatewayConfig): Refusal {
-  return { code: 'BODY_TOO_LARGE', message: `The body is larger than ${maxBodyBytes} bytes` };
+function bodyRefusal(
+  why: Exclude<BodyOutcome, Buffer> | 'compressed',
+  { maxBodyBytes }: Pick<GatewayConfig, 'maxBodyBytes'>,
+): Refusal {
+  switch (why) {
+    case 'too-large':
+      return { code: 'BODY_TOO_LARGE', message: `The body is larger than ${maxBodyBytes} bytes` };
+    case 'compressed':
+      return { code: 'UNSUPPORTED_MEDIA_TYPE', message: 'Compressed bodies are not served' };
+    case 'gone':
+      return UNREADABLE;
+    case 'share':
+      return {
+        code: 'RATE_LIMITED',
+        message: `More than ${BODIES_OF_SHARE * maxBodyBytes} bytes of bodies at once of one client are not read here`,
+      };
+    case 'all':
+      return { code: 'CAPACITY', message: 'This gateway reads as many bodies as it may' };
+  }
 }
 
 function preflight(request: Request, response: Response, next: NextFunction): void {
@@ -253,6 +287,14 @@ function preflight(request: Request, response: Response, next: NextFunction): vo
 function announcedBytes(request: Request): number | null {
   const length = Number(request.headers['content-length'] ?? NaN);
   return length >= 0 ? length : null;
+}
+
+function isCompressed(request: Request): boolean {
+  return (request.headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity';
+}
+
+function addressOf(request: Request, isTrusted: IsTrusted): string | null {
+  return clientAddress(request.socket.remoteAddress, headerValue(request, 'x-forwarded-for'), isTrusted);
 }
 
 function headerValue(request: Request, name: string): string | undefined {

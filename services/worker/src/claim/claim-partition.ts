@@ -2,12 +2,13 @@
  * Becoming the owner: append `owner.claimed` naming the claim in force, and read it back. Of two claimants exactly one
  * wins, whoever was paused where. A predecessor that still lives is waited for. SPEC: WRK-CLAIM, WRK-SUCCESSION.
  */
-import { abortable, ackWithin, errorText, hasLogCode, sleep } from '@throughline/log';
+import { abortable, ackWithin, errorText, hasLogCode } from '@throughline/log';
 import { EVENT_TYPE, makeRecord, NO_PREDECESSOR } from '@throughline/protocol';
 import type { Offset, Partition } from '@throughline/protocol';
 import type { OwnerState } from '@throughline/history';
 import type { WorkerContext } from '../context.ts';
 import type { EventsWatch } from './events-watch.ts';
+import { RetryPace } from './retry-pace.ts';
 
 const WAIT_MS = 250;
 
@@ -30,6 +31,7 @@ export async function claimPartition(
 ): Promise<Offset | null> {
   const { guard, clock, worker, config, logger, metrics } = context;
   const ref = { topic: 'events', partition } as const;
+  const pace = new RetryPace(clock);
   while (!signal.aborted) {
     try {
       if (!(await watch.reachedEnd(signal))) return null;
@@ -54,8 +56,10 @@ export async function claimPartition(
     } catch (error) {
       if (signal.aborted) return null;
       if (hasLogCode(error, 'CLOSED')) throw error;
-      logger.warn('claim failed; trying again', { partition, error: errorText(error) });
-      await sleep(clock, WAIT_MS, signal);
+      const tell = (): void => {
+        logger.warn('claim failed; trying again', { partition, error: errorText(error) });
+      };
+      await pace.failed(tell, signal);
     }
   }
   return null;
@@ -84,6 +88,7 @@ export async function releaseClaims(
 ): Promise<boolean> {
   const { guard, clock, worker, config, logger } = context;
   const ref = { topic: 'events', partition } as const;
+  const pace = new RetryPace(clock);
   while (!signal.aborted) {
     try {
       if (!(await watch.reachedEnd(signal))) return false;
@@ -94,8 +99,10 @@ export async function releaseClaims(
     } catch (error) {
       if (signal.aborted) return false;
       if (hasLogCode(error, 'CLOSED')) throw error;
-      logger.warn('release failed; trying again', { partition, error: errorText(error) });
-      await sleep(clock, WAIT_MS, signal);
+      const tell = (): void => {
+        logger.warn('release failed; trying again', { partition, error: errorText(error) });
+      };
+      await pace.failed(tell, signal);
     }
   }
   return false;

@@ -1,4 +1,4 @@
-/** The worker's sign of life in `meta`: its successors wait for it to stop, gateways choose partitions by it. SPEC: WRK-HEARTBEAT. */
+/** The worker's sign of life in `meta`: its successors wait for it to stop, gateways choose partitions by it. SPEC: WRK-HEARTBEAT, WRK-STOOD. */
 import { ackWithin, errorText, META } from '@throughline/log';
 import { makeRecord, META_KEY } from '@throughline/protocol';
 import type { Partition } from '@throughline/protocol';
@@ -25,7 +25,10 @@ export class Heartbeat {
   beat(): Promise<void> {
     if (this.#stopped) return this.#writing;
     this.#cancel?.();
-    this.#cancel = this.#context.clock.setTimer(this.#context.config.heartbeatMs, () => {
+    const { clock, config } = this.#context;
+    const dueMs = clock.monoMs() + config.heartbeatMs;
+    this.#cancel = clock.setTimer(config.heartbeatMs, () => {
+      this.#reportStand(clock.monoMs() - dueMs);
       void this.beat();
     });
     if (this.#next === null) {
@@ -36,6 +39,17 @@ export class Heartbeat {
       this.#writing = this.#next;
     }
     return this.#next;
+  }
+
+  /** Nothing else tells a worker that computed, or was not let run, for so long that others took it for gone. */
+  #reportStand(stoodMs: number): void {
+    const { config, logger } = this.#context;
+    const { heartbeatMs, deadAfterMs } = config;
+    if (stoodMs < Math.max(heartbeatMs, deadAfterMs - heartbeatMs)) return;
+    logger.warn(
+      'this process stood still for so long that it counted as gone: if others took its partitions, sessions there ended or moved',
+      { stoodMs: Math.round(stoodMs), deadAfterMs },
+    );
   }
 
   /** No new sessions from here; still alive. */

@@ -12,9 +12,9 @@ import { Checkpointer } from './checkpointer.ts';
 import { claimPartition, releaseClaims } from './claim-partition.ts';
 import { EventsWatch } from './events-watch.ts';
 import type { Progress } from './lag-commits.ts';
+import { RetryPace } from './retry-pace.ts';
 import { takeOver } from './take-over.ts';
 
-const RETRY_MS = 250;
 /** Within this a claim of which the log did not say what became of it has come into it, or never does. */
 const LATE_CLAIM_MS = 5000;
 /** For the last checkpoint and the release, after what ran has finished. */
@@ -45,9 +45,11 @@ export class PartitionOwner {
   /** Whether it is known what became of the newest claim, once its append has ended. Never rejects. */
   #claiming = Promise.resolve(true);
   #drainMs = 0;
+  readonly #pace: RetryPace;
 
   constructor(options: PartitionOwnerOptions) {
     this.#options = options;
+    this.#pace = new RetryPace(options.context.clock);
     this.partition = options.partition;
     this.#finished = this.#run();
   }
@@ -100,15 +102,16 @@ export class PartitionOwner {
     const { context, partition } = this.#options;
     try {
       await work();
+      this.#pace.succeeded();
     } catch (error) {
       if (hasLogCode(error, 'CLOSED')) return true;
-      if (isOfTheLog(error)) context.logger.warn(what, { partition, error: errorText(error) });
-      else
-        context.logger.error(what, {
-          partition,
-          error: errorStack(error),
-        });
-      await sleep(context.clock, RETRY_MS, this.#abandoned.signal);
+      const isTrouble = isOfTheLog(error);
+      // A fault of this program is told each time.
+      if (!isTrouble) context.logger.error(what, { partition, error: errorStack(error) });
+      const tell = (): void => {
+        if (isTrouble) context.logger.warn(what, { partition, error: errorText(error) });
+      };
+      await this.#pace.failed(tell, this.#abandoned.signal);
     }
     return false;
   }
