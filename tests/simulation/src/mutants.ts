@@ -470,8 +470,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'services/worker/src/claim/partition-owner.ts',
-        from: 'if (isOfTheLog(error)) context.logger.warn',
-        to: "if (hasLogCode(error, 'LOG_UNAVAILABLE')) context.logger.warn",
+        from: 'const isTrouble = isOfTheLog(error);',
+        to: "const isTrouble = hasLogCode(error, 'LOG_UNAVAILABLE');",
       },
     ],
   },
