@@ -133,8 +133,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'services/worker/src/settle/waiting-shares.ts',
-        from: 'return principal.bytes > share && session > share / principal.sessions;',
-        to: 'return principal.bytes > 64 * share && session > share / principal.sessions;',
+        from: 'return principal.bytes > share && session',
+        to: 'return principal.bytes > 64 * share && session',
       },
     ],
   },

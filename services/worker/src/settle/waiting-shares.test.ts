@@ -17,6 +17,8 @@ describe('what waits for the log', () => {
     { of: 'a session with more than its part of a full share', session: 33, bytes: 129, sessions: 4, held: true },
     { of: 'a session with no more than its part of a full share', session: 32, bytes: 129, sessions: 4, held: false },
     { of: 'whoever it is, while there is room in the share', session: 120, bytes: 128, sessions: 4, held: false },
+    { of: 'one of many sessions with no more than 4 KiB', session: 4, bytes: 2000, sessions: 500, held: false },
+    { of: 'one of many sessions with more', session: 5, bytes: 2000, sessions: 500, held: true },
     { of: 'a session with nothing waiting', session: 0, bytes: 9000, sessions: 4, held: false },
   ])('[WRK-FAIR] $of: held up, $held', ({ session, bytes, sessions, held }) => {
     const principal = { bytes: bytes * KIB, sessions };

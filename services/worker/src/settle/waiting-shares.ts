@@ -5,6 +5,8 @@
 
 /** Bytes of one principal that wait, before its servers are held up. */
 export const PRINCIPAL_BYTES = 128 * 1024;
+/** Bytes of one session that wait, however many of its principal do: with less, each small message would be an append. */
+const SESSION_BYTES = 4 * 1024;
 /** Bytes of all principals together, before the share of each is less. */
 const TOTAL_BYTES = 4 * 1024 * 1024;
 
@@ -17,13 +19,13 @@ export interface Waiting {
 
 /**
  * Whether a session is to be held up: its principal has more than its share waiting, and the session more than an equal
- * part of that. One that has nothing waiting never is. What waits of one principal is thus its share at most, and what
- * each of its servers said last. Pure.
+ * part of that. One that has little waiting never is. What waits of one principal is thus its share at most, or 4 KiB of
+ * each of its sessions, and what each of its servers said last. Pure.
  */
 export function isHeldUp({ session, principal, total }: Waiting): boolean {
   const share =
     total.bytes <= TOTAL_BYTES ? PRINCIPAL_BYTES : Math.min(PRINCIPAL_BYTES, TOTAL_BYTES / total.principals);
-  return principal.bytes > share && session > share / principal.sessions;
+  return principal.bytes > share && session > Math.max(SESSION_BYTES, share / principal.sessions);
 }
 
 interface Principal {
