@@ -13,6 +13,7 @@ import {
 } from './headers.ts';
 import { parseOffset } from './position.ts';
 import type { Offset } from './position.ts';
+import { quoted } from './quoted.ts';
 import { decodeText, encodeText } from './record.ts';
 import type { LogRecord, RecordHeader, RecordInput } from './record.ts';
 import { formatStreamLabel, parseStreamLabel } from './stream-label.ts';
@@ -185,7 +186,7 @@ function parseBody(type: string, headers: Map<string, string>): EventBody | Unre
     case EVENT_TYPE.probe:
       return { type: 'probe' };
     default:
-      return { unreadable: `unknown type ${JSON.stringify(type.slice(0, 64))}` };
+      return { unreadable: `unknown type ${quoted(type, 64)}` };
   }
 }
 
@@ -195,7 +196,7 @@ export function readEventRecord(record: LogRecord): EventRecord | Unreadable {
   const headers = headersOf(record);
   const format = headers.get(HEADER.format) ?? RECORD_FORMAT;
   if (format !== RECORD_FORMAT)
-    return { unreadable: `format ${JSON.stringify(format.slice(0, 16))}; this version reads ${RECORD_FORMAT}` };
+    return { unreadable: `format ${quoted(format, 16)}; this version reads ${RECORD_FORMAT}` };
   const body = parseBody(headers.get(HEADER.type) ?? '', headers);
   if ('unreadable' in body) return body;
   const key = record.key === null ? '' : decodeText(record.key);
@@ -212,7 +213,7 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
   const headers = headersOf(record);
   const format = headers.get(HEADER.format) ?? RECORD_FORMAT;
   if (format !== RECORD_FORMAT)
-    return { unreadable: `format ${JSON.stringify(format.slice(0, 16))}; this version reads ${RECORD_FORMAT}` };
+    return { unreadable: `format ${quoted(format, 16)}; this version reads ${RECORD_FORMAT}` };
   const key = record.key === null ? '' : decodeText(record.key);
   const type = headers.get(HEADER.type);
   if (type === INBOUND_TYPE.probe) return { offset: record.offset, key, body: { type: 'probe' }, record };
@@ -221,7 +222,7 @@ export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable
   if (type === INBOUND_TYPE.sessionEnd)
     return { offset: record.offset, key, body: { type: 'sessionEnd', server }, record };
   if (type === INBOUND_TYPE.produced) return readProduced(record, key, server, headers);
-  if (type !== INBOUND_TYPE.message) return { unreadable: `unknown type ${JSON.stringify((type ?? '').slice(0, 64))}` };
+  if (type !== INBOUND_TYPE.message) return { unreadable: `unknown type ${quoted(type ?? '', 64)}` };
   const batchText = headers.get(HEADER.batch);
   const batch = batchText === undefined ? null : parseBatch(batchText, headers.get(HEADER.batchIds));
   if (batchText !== undefined && batch === null) return { unreadable: 'header batch is not i/n' };

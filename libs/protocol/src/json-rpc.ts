@@ -1,5 +1,6 @@
 /** Telling JSON-RPC messages apart without validating what the MCP server behind us will validate anyway. */
 import type { JsonRpcErrorObject } from './errors.ts';
+import { quoted } from './quoted.ts';
 import type { JsonRpcId } from './stream-label.ts';
 
 export interface JsonRpcRequest {
@@ -99,8 +100,7 @@ const RESPONSE_FIELDS: ReadonlySet<string> = new Set(['jsonrpc', 'id', 'result',
  */
 export function findClientFault({ kind, message }: Classified): string | null {
   const known = kind === 'response' ? RESPONSE_FIELDS : REQUEST_FIELDS;
-  for (const field of Object.keys(message))
-    if (!known.has(field)) return `field ${JSON.stringify(field.slice(0, 64))} is unknown`;
+  for (const field of Object.keys(message)) if (!known.has(field)) return `field ${quoted(field, 64)} is unknown`;
   const params = kind === 'response' ? undefined : message.params;
   if (params === undefined || !Object.hasOwn(params, '_meta')) return null;
   const meta = params['_meta'];
