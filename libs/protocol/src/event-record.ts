@@ -97,6 +97,13 @@ function headersOf(record: LogRecord): Map<string, string> {
   return map;
 }
 
+/** `null`: it is of the format that this version reads. */
+function otherFormat(headers: ReadonlyMap<string, string>): Unreadable | null {
+  const format = headers.get(HEADER.format) ?? RECORD_FORMAT;
+  if (format === RECORD_FORMAT) return null;
+  return { unreadable: `format ${quoted(format, 16)}; this version reads ${RECORD_FORMAT}` };
+}
+
 function parseTarget(text: string | undefined): StreamTarget | null {
   if (text === undefined) return null;
   return text === STANDALONE ? STANDALONE : parseStreamLabel(text);
@@ -194,9 +201,8 @@ const PARTITION_TYPES: ReadonlySet<EventBody['type']> = new Set(['claimed', 'che
 
 export function readEventRecord(record: LogRecord): EventRecord | Unreadable {
   const headers = headersOf(record);
-  const format = headers.get(HEADER.format) ?? RECORD_FORMAT;
-  if (format !== RECORD_FORMAT)
-    return { unreadable: `format ${quoted(format, 16)}; this version reads ${RECORD_FORMAT}` };
+  const other = otherFormat(headers);
+  if (other !== null) return other;
   const body = parseBody(headers.get(HEADER.type) ?? '', headers);
   if ('unreadable' in body) return body;
   const key = record.key === null ? '' : decodeText(record.key);
@@ -211,9 +217,8 @@ export function readEventRecord(record: LogRecord): EventRecord | Unreadable {
 
 export function readInboundRecord(record: LogRecord): InboundRecord | Unreadable {
   const headers = headersOf(record);
-  const format = headers.get(HEADER.format) ?? RECORD_FORMAT;
-  if (format !== RECORD_FORMAT)
-    return { unreadable: `format ${quoted(format, 16)}; this version reads ${RECORD_FORMAT}` };
+  const other = otherFormat(headers);
+  if (other !== null) return other;
   const key = record.key === null ? '' : decodeText(record.key);
   const type = headers.get(HEADER.type);
   if (type === INBOUND_TYPE.probe) return { offset: record.offset, key, body: { type: 'probe' }, record };

@@ -52,13 +52,14 @@ export function readTokens({
   const name = 'auth-tokens-file';
   const text = readNamedFile(name, layer, options, cwd, faults);
   if (text === undefined) return null;
-  const { tokens, problems } = parseTokens(text);
+  const parse = (held: string) => {
+    const { tokens, problems } = parseTokens(held);
+    return { change: { kind: 'tokens', tokens } as const, problems };
+  };
+  const { change, problems } = parse(text);
   pushProblems(name, problems, layer, faults);
-  followNamed(name, text, { layer, options, cwd, files }, (changed) => {
-    const read = parseTokens(changed);
-    return { change: { kind: 'tokens', tokens: read.tokens }, problems: read.problems };
-  });
-  return tokens;
+  followNamed(name, text, { layer, options, cwd, files }, parse);
+  return change.tokens;
 }
 
 export function readSecrets({ layer, options, cwd, faults, files }: Reading): readonly Uint8Array[] | null {
@@ -72,13 +73,14 @@ export function readSecrets({ layer, options, cwd, faults, files }: Reading): re
   }
   const text = readNamedFile(chosen, layer, options, cwd, faults);
   if (text === undefined) return null;
-  const { secrets, problems } = parseSecretsFile(text);
+  const parse = (held: string) => {
+    const { secrets, problems } = parseSecretsFile(held);
+    return { change: { kind: 'secrets', secrets } as const, problems };
+  };
+  const { change, problems } = parse(text);
   pushProblems(chosen, problems, layer, faults);
-  followNamed(chosen, text, { layer, options, cwd, files }, (changed) => {
-    const read = parseSecretsFile(changed);
-    return { change: { kind: 'secrets', secrets: read.secrets }, problems: read.problems };
-  });
-  return secrets;
+  followNamed(chosen, text, { layer, options, cwd, files }, parse);
+  return change.secrets;
 }
 
 export function parseSecretsFile(text: string): ReturnType<typeof parseSecrets> {

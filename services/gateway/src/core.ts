@@ -33,8 +33,8 @@ export type RequestHead = Pick<GatewayRequest, 'server' | 'path' | 'header' | 'c
 
 export interface GatewayCore {
   /**
-   * Whom a request speaks for, and whose share it uses, by its head alone; `handle` asks the same again. Throws, or rejects with, a
-   * `RefusedError`: `HOST_REFUSED`, `ORIGIN_REFUSED`, `UNAUTHORIZED`, `INSUFFICIENT_SCOPE`, `AUTH_UNAVAILABLE`.
+   * Whom a request speaks for, and whose share it uses, by its head alone; `handle` asks the same again. Throws, or
+   * rejects with, a `RefusedError`: `HOST_REFUSED`, `ORIGIN_REFUSED`, `UNAUTHORIZED`, `INSUFFICIENT_SCOPE`, `AUTH_UNAVAILABLE`.
    */
   admit(head: RequestHead): Speaker | Promise<Speaker>;
   /** How clients of an endpoint are told to authorize. */

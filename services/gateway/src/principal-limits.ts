@@ -74,6 +74,7 @@ export interface Speaker extends Caller {
 
 export class PrincipalLimits {
   readonly #limits: Limits;
+  readonly #hasLimits: boolean;
   readonly #clock: Clock;
   /** Of requests and of new sessions; oldest use first. */
   readonly #requests = new Map<string, Share>();
@@ -82,13 +83,14 @@ export class PrincipalLimits {
 
   constructor(limits: Limits, clock: Clock) {
     this.#limits = limits;
+    this.#hasLimits = Object.values(limits).some((limit) => limit !== null);
     this.#clock = clock;
   }
 
   /** Those whose address is not known have one share together: to have none must not help anybody. */
   shareOf(principal: string, request: Pick<GatewayRequest, 'clientAddress'>): ShareKey {
     // Then nobody asks for an address that nothing is done with.
-    if (Object.values(this.#limits).every((limit) => limit === null)) return null;
+    if (!this.#hasLimits) return null;
     if (principal !== ANONYMOUS_PRINCIPAL) return principal;
     const address = request.clientAddress?.();
     if (address === undefined) return null;

@@ -87,8 +87,9 @@ export function requireLiving({ session, state }: CheckedSession): SessionRef {
 /**
  * The MCP revision of a request: the negotiated one if this gateway knows it, else the header's, else 2025-03-26. A
  * header that names another served revision than the negotiated changes nothing: clients send a fixed one (the official
- * conformance suite among them). One before 2025-03-26 is right only where client and server agreed on it. Refusals: `ERA_UNSUPPORTED` if the header names a later revision, `VERSION_UNSUPPORTED`
- * if it names anything else that is not served.
+ * conformance suite among them). One before 2025-03-26 is right only where client and server agreed on it. Refusals:
+ * `ERA_UNSUPPORTED` if the header names a later revision, `VERSION_UNSUPPORTED` if it names anything else that is not
+ * served.
  */
 export function versionOf(context: GatewayContext, request: GatewayRequest, session: SessionRef): string {
   refuseEraOfHeader(request);

@@ -4,7 +4,7 @@
  */
 import { deadline } from '@throughline/log';
 import type { Clock } from '@throughline/log';
-import type { JsonRpcId, JsonRpcMessage, JsonRpcResponse, SessionRecord } from '@throughline/protocol';
+import type { JsonRpcId, JsonRpcMessage, JsonRpcRequest, JsonRpcResponse, SessionRecord } from '@throughline/protocol';
 import { HOST_MS, hostWithin } from './host-deadlines.ts';
 import { HostError } from '../host/host.ts';
 import type { HostCallbacks, HostSession, McpHost } from '../host/host.ts';
@@ -113,9 +113,13 @@ export class HostedSession {
 
   /** What the client said that it can do, from the moment its server may ask. */
   get clientCapabilities(): Readonly<Record<string, unknown>> {
-    const beginning = [...this.calls.values()].find(({ message }) => message.method === 'initialize');
-    const capabilities = (this.record?.initialize ?? beginning?.message)?.params?.['capabilities'];
+    const capabilities = (this.record?.initialize ?? this.#beginning())?.params?.['capabilities'];
     return typeof capabilities === 'object' && capabilities !== null ? (capabilities as Record<string, unknown>) : {};
+  }
+
+  /** `initialize` while it is not answered. */
+  #beginning(): JsonRpcRequest | undefined {
+    return [...this.calls.values()].find(({ message }) => message.method === 'initialize')?.message;
   }
 
   /** Its instance takes messages. */

@@ -72,6 +72,7 @@ export class Tenure {
   readonly #produced: ProducedMessages;
   readonly #stop = new AbortController();
   readonly #waiters = new Set<() => void>();
+  /** Whether it may have been replaced unseen. */
   readonly stillOwner: StillOwner;
   /** Its sessions, for those who take them over and end them. */
   readonly life: SessionLife;
